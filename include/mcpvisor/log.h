@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The log: one event a line, "level module: event key=value ...", to stderr.
+ *
+ * Preserves errno. Never blocks: a line that a full stderr does not take is
+ * counted and lost. Timestamps are left out and "<N>" priorities put first
+ * when stderr is the journal (JOURNAL_STREAM names its device and inode).
+ */
+#ifndef MCPVISOR_LOG_H
+#define MCPVISOR_LOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum log_level {
+	LOG_LV_ERROR,	/* an operator must act */
+	LOG_LV_WARNING, /* degraded */
+	LOG_LV_NOTICE,	/* life cycle */
+	LOG_LV_INFO,	/* per connection */
+	LOG_LV_DEBUG	/* per message */
+};
+
+/* State of one call site's rate limit; static, zero-initialised. */
+struct log_site {
+	uint64_t window_start_ms;
+	unsigned in_window;
+	unsigned suppressed;
+};
+
+/* Takes over fd 2 (a non-blocking description of its own where /proc allows). */
+void log_open(enum log_level max);
+void log_set_level(enum log_level max);
+bool log_is_on(enum log_level level);
+/* "error", "warning", ...; false when the name is none of them. */
+bool log_level_parse(const char *name, enum log_level *level);
+/* Tests and tools: lines go to fn instead, without newline, timestamp and priority,
+ * NUL-terminated; NULL restores. */
+void log_set_sink(
+    void (*fn)(enum log_level, const char *line, size_t len, void *arg), void *arg);
+
+/* fmt gives the key=value part and may be "". Values that a peer chose go
+ * through LOG_ESC. Lines end at 4096 bytes. */
+void log_event(enum log_level level, const char *module, const char *event,
+    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+/* The same, at most burst lines per period_ms and site; the next line after a
+ * silence carries suppressed=N. */
+void log_limited(struct log_site *site, unsigned burst, unsigned period_ms,
+    enum log_level level, const char *module, const char *event, const char *fmt, ...)
+    __attribute__((format(printf, 7, 8)));
+
+/* Quotes and escapes n bytes for a value: printable ASCII and valid UTF-8 stay,
+ * control bytes, DEL, C1 and invalid bytes become \xHH, and it is cut to
+ * CAP_LOG_VALUE_BYTES with "..." . Returns one of 4 rotating static buffers. */
+const char *log_escape(const char *p, size_t n);
+#define LOG_ESC(p, n) log_escape((p), (n))
+
+#define LOG_ERROR(module, event, ...) log_event(LOG_LV_ERROR, module, event, __VA_ARGS__)
+#define LOG_WARNING(module, event, ...)                                                  \
+	log_event(LOG_LV_WARNING, module, event, __VA_ARGS__)
+#define LOG_NOTICE(module, event, ...)                                                   \
+	log_event(LOG_LV_NOTICE, module, event, __VA_ARGS__)
+#define LOG_INFO(module, event, ...) log_event(LOG_LV_INFO, module, event, __VA_ARGS__)
+#define LOG_DEBUG(module, event, ...)                                                    \
+	do {                                                                             \
+		if (log_is_on(LOG_LV_DEBUG))                                             \
+			log_event(LOG_LV_DEBUG, module, event, __VA_ARGS__);             \
+	} while (0)
+/* Ten lines in ten seconds from this place. */
+#define LOG_LIMITED(level, module, event, ...)                                           \
+	do {                                                                             \
+		static struct log_site log_site_;                                        \
+		log_limited(&log_site_, 10, 10000, level, module, event, __VA_ARGS__);   \
+	} while (0)
+
+#endif

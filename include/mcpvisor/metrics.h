@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* Process-wide counters. One row here is a counter, its name and its doc. */
+#ifndef MCPVISOR_METRICS_H
+#define MCPVISOR_METRICS_H
+
+#include <stdint.h>
+
+/* X(ID, name, help) */
+#define METRICS_TABLE(X)                                                                 \
+	X(CALLS, "calls_total", "calls taken from clients")                              \
+	X(CALLS_RETURNED, "calls_returned_total", "calls that an upstream answered")     \
+	X(CALLS_FAILED, "calls_failed_total", "calls that ended without an answer")      \
+	X(CALLS_TOOL_ERROR, "calls_tool_error_total", "results with isError true")       \
+	X(CALLS_CANCELLED, "calls_cancelled_total", "calls that their client cancelled") \
+	X(REPLIES_LATE, "replies_late_total", "late, double or unknown answers dropped") \
+	X(NOTICES_DROPPED, "notices_dropped_total", "notices without a certain owner")   \
+	X(NOISE_LINES, "noise_lines_total", "upstream output that was not JSON-RPC")     \
+	X(STDERR_LINES, "stderr_lines_total", "lines read from stderr of children")      \
+	X(LOG_SUPPRESSED, "log_suppressed_total", "log lines dropped by a rate limit")   \
+	X(LOG_LOST, "log_lost_total", "log lines lost to a full stderr")                 \
+	X(CHILD_SPAWNS, "child_spawns_total", "processes started")                       \
+	X(CHILD_DEATHS, "child_deaths_total", "processes that ended unasked")            \
+	X(CHILD_STRAYS, "child_strays_total", "processes that outlived their child")     \
+	X(SLOW_TURNS, "slow_turns_total", "loop callbacks over 50 ms")
+
+enum metric {
+#define X(id, name, help) METRIC_##id,
+	METRICS_TABLE(X)
+#undef X
+	    METRIC_MAX
+};
+
+void metrics_add(enum metric m, uint64_t n);
+uint64_t metrics_get(enum metric m);
+const char *metrics_name(enum metric m); /* "mcpvisor_" + name */
+const char *metrics_help(enum metric m);
+
+#endif

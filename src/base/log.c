@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The log: one event a line to stderr, in one write, never waiting for it.
+ *
+ * Owns: a non-blocking description of what stderr points at.
+ * Driven by: every layer, the allocator's last words included.
+ * Invariants: nothing here allocates, blocks or changes errno; a line fits
+ * PIPE_BUF, so a pipe takes it whole or not at all; no control byte gets out.
+ */
+#include "mcpvisor/log.h"
+
+#include "mcpvisor/caps.h"
+#include "mcpvisor/clock.h"
+#include "mcpvisor/metrics.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LOG_LINE_BYTES	4096 /* with the newline */
+#define LOG_ESC_BUFFERS 4
+
+enum log_out {
+	LOG_OUT_POLL,	/* look for room first: O_NONBLOCK would be shared with others */
+	LOG_OUT_WRITE,	/* a regular file, or non-blocking by itself */
+	LOG_OUT_SOCKET, /* cannot be opened again, but send has a flag */
+};
+
+static const struct {
+	const char *name;
+	char priority; /* of the journal: syslog's number */
+} log_levels[] = {
+    [LOG_LV_ERROR] = {"error", '3'},
+    [LOG_LV_WARNING] = {"warning", '4'},
+    [LOG_LV_NOTICE] = {"notice", '5'},
+    [LOG_LV_INFO] = {"info", '6'},
+    [LOG_LV_DEBUG] = {"debug", '7'},
+};
+
+#define LOG_LEVELS (sizeof(log_levels) / sizeof(log_levels[0]))
+
+static struct {
+	enum log_level max;
+	enum log_out out;
+	int fd;
+	bool journal;
+	void (*sink)(enum log_level, const char *, size_t, void *);
+	void *sink_arg;
+} g_log = {.max = LOG_LV_NOTICE, .out = LOG_OUT_POLL, .fd = STDERR_FILENO};
+
+struct log_line {
+	size_t len;
+	size_t start; /* of the text, after timestamp or priority */
+	bool cut;
+	char text[LOG_LINE_BYTES + 1];
+};
+
+static bool
+log_is_journal(const struct stat *st)
+{
+	const char *want = getenv("JOURNAL_STREAM");
+	char have[64];
+
+	if (want == NULL)
+		return false;
+	(void)snprintf(have, sizeof(have), "%llu:%llu", (unsigned long long)st->st_dev,
+	    (unsigned long long)st->st_ino);
+	return strcmp(want, have) == 0;
+}
+
+void
+log_open(enum log_level max)
+{
+	int saved = errno;
+	struct stat st;
+	int fd = -1;
+
+	if (g_log.fd != STDERR_FILENO)
+		(void)close(g_log.fd);
+	g_log.max = max;
+	g_log.fd = STDERR_FILENO;
+	g_log.out = LOG_OUT_POLL;
+	g_log.journal = false;
+	if (fstat(STDERR_FILENO, &st) != 0)
+		goto out;
+	g_log.journal = log_is_journal(&st);
+	if (S_ISSOCK(st.st_mode)) {
+		g_log.out = LOG_OUT_SOCKET;
+	} else if (S_ISREG(st.st_mode)) {
+		g_log.out = LOG_OUT_WRITE;
+	} else {
+		fd = open("/proc/self/fd/2",
+		    O_WRONLY | O_NONBLOCK | O_APPEND | O_NOCTTY | O_CLOEXEC);
+		if (fd >= 0) {
+			g_log.fd = fd;
+			g_log.out = LOG_OUT_WRITE;
+		}
+	}
+out:
+	errno = saved;
+}
+
+void
+log_set_level(enum log_level max)
+{
+	g_log.max = max;
+}
+
+bool
+log_is_on(enum log_level level)
+{
+	return level <= g_log.max;
+}
+
+bool
+log_level_parse(const char *name, enum log_level *level)
+{
+	for (size_t i = 0; i < LOG_LEVELS; i++) {
+		if (strcmp(name, log_levels[i].name) == 0) {
+			*level = (enum log_level)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+void
+log_set_sink(
+    void (*fn)(enum log_level, const char *line, size_t len, void *arg), void *arg)
+{
+	g_log.sink = fn;
+	g_log.sink_arg = arg;
+}
+
+static void __attribute__((format(printf, 2, 0)))
+log_line_addv(struct log_line *l, const char *fmt, va_list ap)
+{
+	size_t room = LOG_LINE_BYTES - l->len;
+	int n;
+
+	n = vsnprintf(l->text + l->len, room, fmt, ap);
+	if (n < 0)
+		return;
+	if ((size_t)n >= room) {
+		l->cut = true;
+		l->len = LOG_LINE_BYTES - 1;
+		return;
+	}
+	l->len += (size_t)n;
+}
+
+static void __attribute__((format(printf, 2, 3)))
+log_line_add(struct log_line *l, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	log_line_addv(l, fmt, ap);
+	va_end(ap);
+}
+
+static void
+log_line_begin(struct log_line *l, enum log_level level)
+{
+	struct timespec ts;
+	struct tm tm;
+
+	l->len = 0;
+	l->cut = false;
+	if (g_log.sink == NULL && g_log.journal) {
+		log_line_add(l, "<%c>", log_levels[level].priority);
+	} else if (g_log.sink == NULL && clock_gettime(CLOCK_REALTIME, &ts) == 0 &&
+		   gmtime_r(&ts.tv_sec, &tm) != NULL) {
+		l->len = strftime(l->text, LOG_LINE_BYTES, "%Y-%m-%dT%H:%M:%S", &tm);
+		log_line_add(l, ".%03ldZ ", ts.tv_nsec / 1000000);
+	}
+	l->start = l->len;
+}
+
+/* What a value let through must not split the line or reach a terminal. */
+static void
+log_line_end(struct log_line *l, unsigned suppressed)
+{
+	char tail[64] = "";
+	int n = 0;
+
+	if (suppressed > 0)
+		n = snprintf(tail, sizeof(tail), " suppressed=%u", suppressed);
+	if (l->cut || l->len + (size_t)n > LOG_LINE_BYTES - 1) {
+		l->len = LOG_LINE_BYTES - 1 - (size_t)n - 3;
+		/* Not in the middle of a character. */
+		while (((unsigned char)l->text[l->len] & 0xc0) == 0x80)
+			l->len--;
+		memcpy(l->text + l->len, "...", 3);
+		l->len += 3;
+	}
+	memcpy(l->text + l->len, tail, (size_t)n);
+	l->len += (size_t)n;
+	for (size_t i = l->start; i < l->len; i++) {
+		if ((unsigned char)l->text[i] < 0x20 || l->text[i] == 0x7f)
+			l->text[i] = '?';
+	}
+}
+
+static void
+log_line_write(struct log_line *l)
+{
+	struct pollfd p = {.fd = g_log.fd, .events = POLLOUT};
+	ssize_t n = -1;
+
+	l->text[l->len++] = '\n';
+	/* A pipe with room at all has room for a line. */
+	if (g_log.out != LOG_OUT_POLL || (poll(&p, 1, 0) == 1 && p.revents == POLLOUT)) {
+		do {
+			if (g_log.out == LOG_OUT_SOCKET)
+				n = send(g_log.fd, l->text, l->len,
+				    MSG_DONTWAIT | MSG_NOSIGNAL);
+			else
+				n = write(g_log.fd, l->text, l->len);
+		} while (n < 0 && errno == EINTR);
+	}
+	if (n != (ssize_t)l->len)
+		metrics_add(METRIC_LOG_LOST, 1);
+}
+
+struct log_head {
+	enum log_level level;
+	unsigned suppressed;
+	const char *module;
+	const char *event;
+};
+
+static void __attribute__((format(printf, 2, 0)))
+log_emit(const struct log_head *h, const char *fmt, va_list ap)
+{
+	struct log_line l;
+	int saved = errno;
+	size_t before;
+
+	log_line_begin(&l, h->level);
+	log_line_add(&l, "%s %s: %s", log_levels[h->level].name, h->module, h->event);
+	before = l.len;
+	log_line_add(&l, " ");
+	log_line_addv(&l, fmt, ap);
+	if (l.len == before + 1)
+		l.len = before;
+	log_line_end(&l, h->suppressed);
+	if (g_log.sink != NULL) {
+		l.text[l.len] = '\0';
+		g_log.sink(h->level, l.text, l.len, g_log.sink_arg);
+	} else {
+		log_line_write(&l);
+	}
+	errno = saved;
+}
+
+void
+log_event(
+    enum log_level level, const char *module, const char *event, const char *fmt, ...)
+{
+	struct log_head h = {.level = level, .module = module, .event = event};
+	va_list ap;
+
+	if (!log_is_on(level))
+		return;
+	va_start(ap, fmt);
+	log_emit(&h, fmt, ap);
+	va_end(ap);
+}
+
+void
+log_limited(struct log_site *site, unsigned burst, unsigned period_ms,
+    enum log_level level, const char *module, const char *event, const char *fmt, ...)
+{
+	struct log_head h = {.level = level, .module = module, .event = event};
+	uint64_t now;
+	va_list ap;
+
+	if (!log_is_on(level))
+		return;
+	now = clock_now_ms();
+	if (now - site->window_start_ms >= period_ms) {
+		site->window_start_ms = now;
+		site->in_window = 0;
+	}
+	if (site->in_window >= burst) {
+		site->suppressed++;
+		metrics_add(METRIC_LOG_SUPPRESSED, 1);
+		return;
+	}
+	site->in_window++;
+	h.suppressed = site->suppressed;
+	site->suppressed = 0;
+	va_start(ap, fmt);
+	log_emit(&h, fmt, ap);
+	va_end(ap);
+}
+
+/* Bytes of the well-formed UTF-8 character at p that may be shown, else 0. */
+static size_t
+log_char_len(const unsigned char *p, size_t n)
+{
+	static const struct {
+		unsigned char first, last, low, high; /* bounds of bytes one and two */
+		unsigned char len;
+	} rows[] = {
+	    {0x20, 0x7e, 0, 0, 1},
+	    {0xc2, 0xc2, 0xa0, 0xbf, 2}, /* without C1 */
+	    {0xc3, 0xdf, 0x80, 0xbf, 2},
+	    {0xe0, 0xe0, 0xa0, 0xbf, 3},
+	    {0xe1, 0xec, 0x80, 0xbf, 3},
+	    {0xed, 0xed, 0x80, 0x9f, 3},
+	    {0xee, 0xef, 0x80, 0xbf, 3},
+	    {0xf0, 0xf0, 0x90, 0xbf, 4},
+	    {0xf1, 0xf3, 0x80, 0xbf, 4},
+	    {0xf4, 0xf4, 0x80, 0x8f, 4},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (p[0] < rows[i].first || p[0] > rows[i].last)
+			continue;
+		if (rows[i].len > n)
+			return 0;
+		if (rows[i].len > 1 && (p[1] < rows[i].low || p[1] > rows[i].high))
+			return 0;
+		for (size_t j = 2; j < rows[i].len; j++) {
+			if ((p[j] & 0xc0) != 0x80)
+				return 0;
+		}
+		return rows[i].len;
+	}
+	return 0;
+}
+
+/* Writes the escaped form of what begins at p to out (4 bytes); counts what it took. */
+static size_t
+log_escape_one(const unsigned char *p, size_t n, char *out, size_t *took)
+{
+	static const char hex[] = "0123456789abcdef";
+	size_t len = log_char_len(p, n);
+
+	*took = len > 0 ? len : 1;
+	if (len == 0) {
+		out[0] = '\\';
+		out[1] = 'x';
+		out[2] = hex[p[0] >> 4];
+		out[3] = hex[p[0] & 15];
+		return 4;
+	}
+	if (p[0] == '"' || p[0] == '\\') {
+		out[0] = '\\';
+		out[1] = (char)p[0];
+		return 2;
+	}
+	memcpy(out, p, len);
+	return len;
+}
+
+const char *
+log_escape(const char *p, size_t n)
+{
+	static char bufs[LOG_ESC_BUFFERS][CAP_LOG_VALUE_BYTES + 1];
+	static unsigned next;
+	const unsigned char *in = (const unsigned char *)p;
+	char *out = bufs[next++ % LOG_ESC_BUFFERS];
+	size_t len = 0;
+	size_t took;
+
+	out[len++] = '"';
+	for (size_t i = 0; i < n; i += took) {
+		char one[4];
+		size_t m = log_escape_one(in + i, n - i, one, &took);
+
+		/* Outside the quotes, where no peer can write them. */
+		if (len + m + sizeof("\"...") - 1 > CAP_LOG_VALUE_BYTES) {
+			memcpy(out + len, "\"...", sizeof("\"..."));
+			return out;
+		}
+		memcpy(out + len, one, m);
+		len += m;
+	}
+	out[len++] = '"';
+	out[len] = '\0';
+	return out;
+}
