@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Small tools over JSON text that the scanner has accepted: walking an object
+ * or array, comparing and decoding strings, and writing JSON into a buf. None of
+ * them builds a tree. A struct jtext is a borrowed piece of such text.
+ */
+#ifndef MCPVISOR_JSON_H
+#define MCPVISOR_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "mcpvisor/buf.h"
+#include "mcpvisor/json_scan.h"
+
+struct jtext {
+	const char *p;
+	size_t n; /* 0: absent */
+};
+
+static inline struct jtext
+jtext_of(const char *base, struct json_span s)
+{
+	struct jtext t = {s.len ? base + s.off : NULL, s.len};
+	return t;
+}
+
+/* First byte decides: '{', '[', '"', 't', 'f', 'n', '-' or a digit; 0 if absent. */
+static inline char
+json_type(struct jtext t)
+{
+	return t.n ? t.p[0] : '\0';
+}
+
+/* Walks the members of an object. p and n are the text with its braces. */
+struct json_iter {
+	const char *p, *end;
+};
+void json_iter_init(struct json_iter *it, struct jtext container);
+/* Next member: key is the string with its quotes. False at the end. */
+bool json_next_member(struct json_iter *it, struct jtext *key, struct jtext *value);
+/* Next element of an array. */
+bool json_next_element(struct json_iter *it, struct jtext *value);
+/* The first member whose decoded key equals key; absent if obj is no object. */
+struct jtext json_member(struct jtext obj, const char *key);
+
+/* Compares a string's decoded text with s. False if t is no string. */
+bool json_string_is(struct jtext t, const char *s);
+/* Appends the decoded text. An escaped lone surrogate becomes U+FFFD. False (and
+ * nothing appended) if t is no string. */
+bool json_string_decode(struct jtext t, struct buf *out);
+/* An integer without fraction or exponent that fits; else false. */
+bool json_int(struct jtext t, int64_t *v);
+bool json_is_true(struct jtext t);
+/* A JSON-RPC id or progress token: a string, or an integer without fraction or
+ * exponent, at most CAP_ID_BYTES as written. */
+bool json_is_id(struct jtext t);
+/* Appends a form of an id that is equal for equal ids only: "s" + decoded text or
+ * "i" + the digits ("-0" is "0"). t must satisfy json_is_id. */
+void json_id_key(struct jtext t, struct buf *out);
+
+/* Writes a string with quotes. Invalid UTF-8 in s becomes U+FFFD. */
+void json_put_string(struct buf *out, const char *s, size_t n);
+static inline void
+json_put(struct buf *out, struct jtext t)
+{
+	buf_add(out, t.p, t.n);
+}
+/* The span that removes a member from its object with one comma: from the
+ * member's key (offset key_off) to the end of its value, widened over white
+ * space and one neighbouring comma. base is the text the offsets refer to;
+ * [lo, hi) is the object with its braces. */
+struct json_span json_cut(
+    const char *base, struct json_span object, uint32_t key_off, struct json_span value);
+
+/* One edit of a text: the bytes of cut are replaced by put. */
+struct json_edit {
+	uint32_t off;
+	uint32_t len; /* 0: pure insertion */
+	const char *put;
+	size_t put_len;
+};
+#define JSON_EDITS_MAX 16
+struct json_edits {
+	unsigned n;
+	struct json_edit e[JSON_EDITS_MAX];
+};
+/* Adds an edit, keeping them in order of off; at one place in the order of the
+ * calls. Edits must not overlap. put is borrowed until the pieces are used. */
+void json_edit_add(
+    struct json_edits *ed, uint32_t off, uint32_t len, const char *put, size_t put_len);
+/* json_cut as an edit. For several members of one object, in any order: the cuts of
+ * neighbours are merged so that no comma is left over. */
+void json_edit_cut(struct json_edits *ed, const char *base, struct json_span object,
+    uint32_t key_off, struct json_span value);
+/* The pieces of base[span] with the edits applied, as an iovec of at most
+ * 2 * JSON_EDITS_MAX + 1 entries. Returns their number. */
+struct iovec;
+int json_edit_pieces(const char *base, struct json_span span, const struct json_edits *ed,
+    struct iovec *iov);
+
+#endif
