@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* Between the parent's side of spawn and what runs after the fork. */
+#ifndef MCPVISOR_SPAWN_PRIV_H
+#define MCPVISOR_SPAWN_PRIV_H
+
+#include "mcpvisor/spawn.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* What a child says over its status socket when it cannot become the command. */
+struct spawn_report {
+	enum spawn_step step;
+	int errnum;
+};
+
+/* All that the child needs, ready before the fork. */
+struct spawn_plan {
+	const struct spawn_spec *spec;
+	char **candidates; /* paths to try, NULL-terminated */
+	int in, out, err;  /* the child's ends; all above 2 */
+	int status;
+	pid_t parent;
+};
+
+/* The paths that argv[0] may mean, in the order of path; ends with
+ * spawn_candidates_free. */
+char **spawn_candidates(const struct spawn_spec *spec);
+void spawn_candidates_free(char **candidates);
+
+/* The child, signals blocked. Waits for one byte on the status socket before it
+ * execs, so that no command runs without its guard. */
+_Noreturn void spawn_child_run(const struct spawn_plan *plan);
+/* The guard, signals blocked. fd is its end of the pipe that tells that we are
+ * gone; before is the group it was forked in, which it leaves alone. */
+_Noreturn void spawn_guard_run(int fd, pid_t before);
+
+/* Closes fds from low on. */
+void spawn_close_from(unsigned low);
+
+/* Neither allocates nor touches memory of others: the guard uses both. */
+struct spawn_stat {
+	char state;
+	pid_t pgid;
+	char comm[32];
+};
+bool spawn_stat_read(pid_t pid, struct spawn_stat *st);
+/* Is a process other than except, and not a zombie, in the group? True also if
+ * /proc cannot say. */
+bool spawn_group_has_others(pid_t pgid, pid_t except);
+
+#endif
