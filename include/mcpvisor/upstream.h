@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An upstream: an MCP server that we front, of either era, with its process,
+ * its lists and the requests it still owes an answer.
+ *
+ * Its life is a state x event table in upstream.c; the two eras are adapters
+ * behind struct era_ops. Nothing above asks which revision it speaks.
+ */
+#ifndef MCPVISOR_UPSTREAM_H
+#define MCPVISOR_UPSTREAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "mcpvisor/child.h"
+#include "mcpvisor/link.h"
+#include "mcpvisor/method.h"
+#include "mcpvisor/revision.h"
+#include "mcpvisor/ulist.h"
+#include "mcpvisor/upstream_conf.h"
+
+struct upstream;
+struct upstream_req;
+
+/* X(STATE, name) */
+#define UPSTREAM_STATES(X)                                                               \
+	X(DOWN, "down")	    /* no process */                                             \
+	X(PROBE, "probe")   /* server/discover sent */                                   \
+	X(BOTH, "both")	    /* initialize sent as well */                                \
+	X(INIT, "init")	    /* initialize sent alone, or discover refused */             \
+	X(LATE, "late")	    /* initialize refused, discover may still answer */          \
+	X(READY, "ready")   /* takes calls */                                            \
+	X(PARKED, "parked") /* failed too often, or cannot run */
+
+enum upstream_state {
+#define X(id, name) UPSTREAM_ST_##id,
+	UPSTREAM_STATES(X)
+#undef X
+	    UPSTREAM_ST_MAX
+};
+
+/* How a request to an upstream ended. */
+enum outcome_kind {
+	OUTCOME_RESULT,
+	OUTCOME_ERROR,		/* the upstream's JSON-RPC error */
+	OUTCOME_INPUT_REQUIRED, /* a modern result that asks for input */
+	OUTCOME_FAILED		/* no answer: err says why */
+};
+
+struct outcome {
+	enum outcome_kind kind;
+	enum mv_err err;    /* FAILED */
+	const char *detail; /* FAILED: more words, or NULL */
+	const char *base;   /* the others: text that the spans refer to */
+	const struct json_msg *json;
+	struct jtext body; /* the value of result or error */
+};
+
+struct upstream_req_cb {
+	/* notifications/progress for this request. */
+	void (*on_progress)(void *arg, const struct link_msg *m);
+	/* The end; the request is out of every table and its memory is the owner's
+	 * again. Comes exactly once unless cancelled. */
+	void (*on_done)(void *arg, const struct outcome *o);
+};
+
+/* One request in flight or held; a member of its owner, who sets cb and arg and
+ * zeroes the rest. */
+struct upstream_req {
+	const struct upstream_req_cb *cb;
+	void *arg;
+	struct upstream *u; /* NULL: idle */
+	uint64_t id;	    /* ours; 0 while held */
+	struct upstream_req *next, **prev;
+	uint64_t started_ms, heard_ms;
+	enum method method;
+	enum mcp_level level; /* what it wants of log messages; MCP_LV_MAX: nothing */
+	bool is_call;	      /* a client's; set by upstream_send */
+	bool is_endless;      /* of our own and without a time limit */
+	struct upstream_call_copy *held;
+};
+
+/* A client's message on its way to the owner. Borrowed for the call. */
+struct upstream_call {
+	enum method method;
+	const char *base;
+	size_t len;
+	const struct json_msg *json;
+	struct json_edit target;  /* name as the upstream knows it; put NULL: none */
+	struct jtext client_info; /* for a message that carries none itself */
+	enum mcp_level level;	  /* MCP_LV_MAX: none asked for */
+};
+
+/* A call with a copy of all bytes it needs, for one that has to wait. */
+struct upstream_call_copy {
+	struct upstream_call call; /* points into here */
+	struct json_msg json;
+	struct buf client_info;
+	size_t len;
+	char bytes[];
+};
+struct upstream_call_copy *upstream_call_dup(const struct upstream_call *c); /* or NULL */
+void upstream_call_free(struct upstream_call_copy *c); /* NULL is allowed */
+
+struct upstream_cb {
+	/* A list was fetched whole; changed: its bytes differ from before. */
+	void (*on_list)(void *arg, struct upstream *u, enum list_kind kind, bool changed);
+	/* It became ready with all lists, or failed for the first time. Once. */
+	void (*on_settled)(void *arg, struct upstream *u);
+	/* notifications/message, whole. */
+	void (*on_log)(void *arg, struct upstream *u, const struct link_msg *m);
+	/* notifications/resources/updated, whole, once an event. */
+	void (*on_updated)(void *arg, struct upstream *u, const struct link_msg *m);
+	/* upstream_stop has done its work. */
+	void (*on_stopped)(void *arg, struct upstream *u);
+};
+
+/* What it offers, known once it was ready; kept while it is down. */
+struct upstream_caps {
+	bool tools, prompts, resources, completions, logging;
+	bool tools_changed, prompts_changed, resources_changed, subscribe;
+};
+
+/* conf stays the caller's and valid. Starts nothing. */
+struct upstream *upstream_new(struct loop *l, struct spawner *sp,
+    const struct upstream_conf *conf, const struct upstream_cb *cb, void *arg);
+/* Only when stopped, parked or never started. */
+void upstream_free(struct upstream *u);
+void upstream_start(struct upstream *u);
+/* Fails what is in flight (MV_STOPPING), then the ladder. on_stopped may come before
+ * returning. */
+void upstream_stop(struct upstream *u, const struct child_ladder *ladder);
+
+const char *upstream_name(const struct upstream *u);
+const struct upstream_conf *upstream_conf_of(const struct upstream *u);
+enum upstream_state upstream_state(const struct upstream *u);
+const char *upstream_state_text(enum upstream_state st);
+bool upstream_is_settled(const struct upstream *u);
+/* Ready and all of its lists are in. */
+bool upstream_is_complete(const struct upstream *u);
+const struct upstream_caps *upstream_caps(const struct upstream *u);
+/* Its instructions, NULL if none. */
+const char *upstream_instructions(const struct upstream *u);
+const struct ulist *upstream_list(const struct upstream *u, enum list_kind kind);
+/* Why it is not ready, for people; "" if it is. */
+const char *upstream_reason(const struct upstream *u);
+
+/* Sends a client's request, or holds it while the upstream starts. On MV_OK r is in
+ * flight and on_done will come, never before returning. Otherwise (MV_BUSY,
+ * MV_BACKOFF, MV_PARKED, MV_NOMEM, ...) nothing happened. */
+enum mv_err upstream_send(struct upstream *u, struct upstream_req *r,
+    const struct upstream_call *c) MCPVISOR_MUST_CHECK;
+/* A request of our own: members are the members of params without braces ("" for
+ * none). Only while ready. */
+enum mv_err upstream_ask(struct upstream *u, struct upstream_req *r, enum method m,
+    const char *members) MCPVISOR_MUST_CHECK;
+/* Forgets r and tells the upstream. cancel is the client's notification, whose params
+ * go along with our id in them; NULL: a plain one. No callback comes. r may be idle. */
+void upstream_cancel(struct upstream_req *r, const struct link_msg *cancel);
+/* Requests of clients in flight or held. */
+size_t upstream_in_flight(const struct upstream *u);
+/* Visits each of them. fn returns false to stop. */
+void upstream_each_req(
+    struct upstream *u, bool (*fn)(struct upstream_req *r, void *arg), void *arg);
+
+/* A wish for notifications/resources/updated about one URI, kept over restarts; a
+ * member of its owner, who sets uri (JSON string text, valid until unwatch), on_settled
+ * and arg. One watch a URI: the owner counts. */
+struct upstream_watch {
+	struct jtext uri;
+	/* The upstream's first answer: o NULL is yes. Once, maybe before
+	 * upstream_watch returns. */
+	void (*on_settled)(void *arg, const struct outcome *o);
+	void *arg;
+	struct upstream *u;
+	struct upstream_watch *next, **prev;
+	bool settled;
+	struct upstream_req req;
+};
+void upstream_watch(struct upstream *u, struct upstream_watch *w);
+void upstream_unwatch(struct upstream_watch *w);
+
+/* The most verbose level that any session wants; MCP_LV_MAX: nobody asked. */
+void upstream_set_level(struct upstream *u, enum mcp_level level);
+/* Asks for a list again if it has gone stale by its ttl. Never more than once a
+ * second. */
+void upstream_refresh_stale(struct upstream *u, enum list_kind kind);
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How a process ended, in words.
+ *
+ * Owns: nothing.
+ * Driven by: child, with the facts.
+ * Invariants: the reason and the error's text are never cut away by what the
+ * operator (command, PATH) or the child (stderr) made long.
+ */
+#include "child_priv.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#define CHILD_COMMAND_SHOWN 100
+#define CHILD_PATH_SHOWN    200
+#define CHILD_LAST_MIN	    8 /* a shorter piece of the last line says nothing */
+
+static const char *
+child_errno_text(int errnum)
+{
+	const char *text = strerrordesc_np(errnum);
+
+	return text != NULL ? text : "unknown error";
+}
+
+static void
+child_describe_spawn(struct child_end *end, const struct child_fate *f)
+{
+	const char *path = f->spec->path != NULL ? f->spec->path : "default";
+	const char *why = child_errno_text(f->errnum);
+	const char *what = "cannot execute";
+	char dir[CHILD_PATH_SHOWN + 32] = "";
+
+	switch (f->step) {
+	case SPAWN_STEP_NONE:
+		what = "cannot create a process for";
+		if (f->fork_err != MV_SYSTEM)
+			why = mv_err_text(f->fork_err);
+		break;
+	case SPAWN_STEP_SETUP:
+		what = "cannot set up the process for";
+		break;
+	case SPAWN_STEP_CWD:
+		what = "cannot change directory";
+		(void)snprintf(dir, sizeof(dir), " to %.*s for", CHILD_PATH_SHOWN,
+		    f->spec->cwd != NULL ? f->spec->cwd : ".");
+		break;
+	case SPAWN_STEP_EXEC:
+		break;
+	}
+	(void)snprintf(end->text, sizeof(end->text), "%s%s %.*s (PATH=%.*s%s): %s", what,
+	    dir, CHILD_COMMAND_SHOWN, f->spec->argv[0],
+	    dir[0] != '\0' ? CHILD_PATH_SHOWN / 2 : CHILD_PATH_SHOWN, path,
+	    strlen(path) > CHILD_PATH_SHOWN ? "..." : "", why);
+}
+
+static void
+child_describe_status(struct child_end *end, int status)
+{
+	const char *text;
+
+	if (status == CHILD_STATUS_NONE) {
+		(void)snprintf(end->text, sizeof(end->text), "did not end when killed");
+	} else if (WIFSIGNALED(status)) {
+		text = sigdescr_np(WTERMSIG(status));
+		(void)snprintf(end->text, sizeof(end->text), "killed by signal %d (%s)",
+		    WTERMSIG(status), text != NULL ? text : "unknown");
+	} else {
+		(void)snprintf(end->text, sizeof(end->text), "exited with status %d",
+		    WEXITSTATUS(status));
+	}
+}
+
+/* Escaping makes it up to four times as long: less of it until it fits. */
+static void
+child_describe_last(struct child_end *end, const char *last, size_t len)
+{
+	size_t used = strlen(end->text);
+	const char *text = NULL;
+	bool cut = false;
+
+	while (len > 0) {
+		text = log_escape(last, len);
+		if (strlen(text) + sizeof("; last on stderr: ...") <=
+		    sizeof(end->text) - used)
+			break;
+		cut = true;
+		len = len > CHILD_LAST_MIN ? len - len / 4 : 0;
+	}
+	if (len > 0)
+		(void)snprintf(end->text + used, sizeof(end->text) - used,
+		    "; last on stderr: %s%s", text, cut ? "..." : "");
+}
+
+void
+child_end_describe(struct child_end *end, const struct child_fate *f)
+{
+	end->err = f->err;
+	if (f->err == MV_SPAWN)
+		child_describe_spawn(end, f);
+	else
+		child_describe_status(end, f->status);
+	child_describe_last(end, f->last, f->last_len);
+}

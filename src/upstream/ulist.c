@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Lists as their upstream sent them.
+ *
+ * Owns: the copied bytes and the item table.
+ * Driven by: the lister (upstream_list.c), page by page.
+ * Invariants: items lie in bytes in order; bounds of caps.h hold for the sum of
+ * all pages.
+ */
+#include "mcpvisor/ulist.h"
+
+#include "mcpvisor/caps.h"
+#include "mcpvisor/idmap.h"
+#include "mcpvisor/mem.h"
+
+static const struct {
+	enum method method, changed;
+	const char *member, *key;
+} kinds[LIST_MAX] = {
+#define X(id, m, mem, k, cap, chg) [LIST_##id] = {METHOD_##m, METHOD_##chg, mem, k},
+    LIST_KINDS(X)
+#undef X
+};
+
+enum method
+list_method(enum list_kind k)
+{
+	return kinds[k].method;
+}
+
+const char *
+list_member(enum list_kind k)
+{
+	return kinds[k].member;
+}
+
+const char *
+list_key(enum list_kind k)
+{
+	return kinds[k].key;
+}
+
+enum method
+list_changed_method(enum list_kind k)
+{
+	return kinds[k].changed;
+}
+
+enum list_kind
+list_kind_of(enum method m)
+{
+	unsigned k = 0;
+
+	while (k < LIST_MAX && kinds[k].method != m)
+		k++;
+	return (enum list_kind)k;
+}
+
+void
+ulist_init(struct ulist *l, enum list_kind kind)
+{
+	*l = (struct ulist){.kind = kind, .ttl_ms = -1, .hash = HASH_STABLE_SEED};
+	buf_init(&l->bytes, CAP_LIST_BYTES);
+}
+
+void
+ulist_fini(struct ulist *l)
+{
+	buf_fini(&l->bytes);
+	mem_free(l->items);
+	ulist_init(l, l->kind);
+}
+
+static enum mv_err
+ulist_add_item(struct ulist *l, struct jtext def, struct jtext name)
+{
+	struct ulist_item *it;
+
+	if (l->n >= CAP_LIST_ITEMS)
+		return MV_TOO_LONG;
+	if (l->n == l->cap) {
+		uint32_t cap = l->cap ? l->cap * 2 : 16;
+
+		it = mem_try_realloc(l->items, cap * sizeof(*it));
+		if (it == NULL)
+			return MV_NOMEM;
+		l->items = it;
+		l->cap = cap;
+	}
+	it = &l->items[l->n];
+	it->off = (uint32_t)l->bytes.len;
+	it->len = (uint32_t)def.n;
+	it->name_off = it->off + (uint32_t)(name.p - def.p);
+	it->name_len = (uint32_t)name.n;
+	json_put(&l->bytes, def);
+	if (l->bytes.err != MV_OK)
+		return l->bytes.err;
+	l->hash = hash_stable(l->hash, def.p, def.n);
+	l->n++;
+	return MV_OK;
+}
+
+static void
+ulist_note_hints(struct ulist *l, struct jtext result)
+{
+	int64_t ttl;
+
+	/* A page without hints is as good as stale and nobody else's. */
+	if (!json_int(json_member(result, "ttlMs"), &ttl))
+		ttl = -1;
+	else if (ttl < 0)
+		ttl = 0;
+	if (l->pages == 0 || ttl < l->ttl_ms)
+		l->ttl_ms = ttl;
+	if (!json_string_is(json_member(result, "cacheScope"), "public"))
+		l->is_private = true;
+}
+
+enum mv_err
+ulist_add_page(
+    struct ulist *l, struct jtext result, struct jtext *cursor, unsigned *skipped)
+{
+	struct jtext array = json_member(result, list_member(l->kind)), def;
+	struct json_iter it;
+	enum mv_err err = MV_OK;
+
+	*skipped = 0;
+	*cursor = (struct jtext){NULL, 0};
+	if (json_type(array) != '[')
+		return MV_PROTOCOL;
+	if (l->pages >= CAP_LIST_PAGES)
+		return MV_TOO_LONG;
+	ulist_note_hints(l, result);
+	json_iter_init(&it, array);
+	while (err == MV_OK && json_next_element(&it, &def)) {
+		struct jtext name = json_member(def, list_key(l->kind));
+
+		/* An empty name or one too long to route by cannot be called. */
+		if (json_type(name) != '"' || name.n <= 2 || name.n > CAP_URI_BYTES)
+			++*skipped;
+		else
+			err = ulist_add_item(l, def, name);
+	}
+	l->pages++;
+	if (err == MV_OK) {
+		struct jtext next = json_member(result, "nextCursor");
+
+		if (json_type(next) == '"')
+			*cursor = next;
+	}
+	return err;
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How we introduce ourselves: server/discover and initialize, and what their
+ * answers say of the upstream.
+ *
+ * Driven by: upstream.c, which turns the answers into events.
+ * Spec: 2026-07-28 basic/transports/stdio, Backward Compatibility; server/discover;
+ * 2025-11-25 basic/lifecycle.
+ */
+#include "upstream_priv.h"
+
+#include "mcpvisor/caps.h"
+#include "mcpvisor/log.h"
+#include "mcpvisor/mem.h"
+
+#include <string.h>
+
+/* Errors that only a modern server sends; they must not make us fall back. */
+enum {
+	RPC_HEADER_MISMATCH = -32020,
+	RPC_MISSING_CAPABILITY = -32021,
+	RPC_VERSION = -32022
+};
+
+static bool
+cap_flag(struct jtext caps, const char *cap, const char *flag)
+{
+	return json_is_true(json_member(json_member(caps, cap), flag));
+}
+
+static bool
+cap_has(struct jtext caps, const char *cap)
+{
+	return json_type(json_member(caps, cap)) == '{';
+}
+
+static void
+hello_take_answer(struct upstream *u, struct jtext result)
+{
+	struct jtext caps = json_member(result, "capabilities");
+	struct jtext text = json_member(result, "instructions");
+	struct buf b;
+
+	u->caps = (struct upstream_caps){
+	    .tools = cap_has(caps, "tools"),
+	    .prompts = cap_has(caps, "prompts"),
+	    .resources = cap_has(caps, "resources"),
+	    /* The capability came with 2025-03-26; before, one just asked. */
+	    .completions =
+		cap_has(caps, "completions") || u->revision == REVISION_2024_11_05,
+	    .logging = cap_has(caps, "logging"),
+	    .tools_changed = cap_flag(caps, "tools", "listChanged"),
+	    .prompts_changed = cap_flag(caps, "prompts", "listChanged"),
+	    .resources_changed = cap_flag(caps, "resources", "listChanged"),
+	    .subscribe = cap_flag(caps, "resources", "subscribe"),
+	};
+	mem_free(u->instructions);
+	u->instructions = NULL;
+	buf_init(&b, CAP_INSTRUCTIONS_BYTES);
+	if (json_string_decode(text, &b) && b.err == MV_OK && b.len > 0)
+		u->instructions = mem_xstrndup(b.data, b.len);
+	else if (b.err != MV_OK)
+		LOG_WARNING("upstream", "instructions left out: too long", "upstream=%s",
+		    LOG_ESC(u->conf->name, strlen(u->conf->name)));
+	buf_fini(&b);
+}
+
+static bool
+versions_have(struct jtext list, bool modern)
+{
+	struct json_iter it;
+	struct jtext v;
+
+	if (json_type(list) != '[')
+		return false;
+	json_iter_init(&it, list);
+	while (json_next_element(&it, &v)) {
+		enum revision r = revision_parse(v);
+
+		if (r != REVISION_NONE && revision_is_modern(r) == modern)
+			return true;
+	}
+	return false;
+}
+
+static enum upstream_event
+hello_discover_refused(struct upstream *u, const struct outcome *o)
+{
+	struct jtext offered = json_member(json_member(o->body, "data"), "supported");
+	int64_t code = 0;
+
+	(void)json_int(jtext_of(o->base, o->json->slot[JSON_E_CODE]), &code);
+	if (code == RPC_VERSION && versions_have(offered, true) && !u->probe_retried) {
+		u->probe_retried = true;
+		upstream_send_discover(u);
+		return UPSTREAM_EV_MAX;
+	}
+	if (code == RPC_VERSION && versions_have(offered, false))
+		return UPSTREAM_EV_DISCOVER_LEGACY;
+	if (code == RPC_VERSION || code == RPC_HEADER_MISMATCH ||
+	    code == RPC_MISSING_CAPABILITY) {
+		upstream_set_reason(
+		    u, "refused server/discover: %s", LOG_ESC(o->body.p, o->body.n));
+		return UPSTREAM_EV_DISCOVER_BAD;
+	}
+	return UPSTREAM_EV_DISCOVER_LEGACY;
+}
+
+static void
+on_discover_done(void *arg, const struct outcome *o)
+{
+	struct upstream *u = arg;
+	enum upstream_event ev;
+
+	switch (o->kind) {
+	case OUTCOME_FAILED:
+		return; /* the process or its time is gone, which is an event of its own
+			 */
+	case OUTCOME_ERROR:
+		ev = hello_discover_refused(u, o);
+		break;
+	case OUTCOME_INPUT_REQUIRED:
+	case OUTCOME_RESULT:
+		if (versions_have(json_member(o->body, "supportedVersions"), true)) {
+			u->revision = REVISION_LATEST_MODERN;
+			hello_take_answer(u, o->body);
+			ev = UPSTREAM_EV_DISCOVER_OK;
+		} else {
+			/* An answer that is no DiscoverResult, or one of a server that
+			 * speaks only what came before. */
+			ev = UPSTREAM_EV_DISCOVER_LEGACY;
+		}
+		break;
+	default:
+		return;
+	}
+	if (ev != UPSTREAM_EV_MAX)
+		upstream_event(u, ev);
+}
+
+static void
+on_init_done(void *arg, const struct outcome *o)
+{
+	struct upstream *u = arg;
+	struct jtext version;
+
+	if (o->kind == OUTCOME_FAILED)
+		return;
+	if (o->kind == OUTCOME_ERROR) {
+		upstream_set_reason(
+		    u, "refused initialize: %s", LOG_ESC(o->body.p, o->body.n));
+		upstream_event(u, UPSTREAM_EV_INIT_BAD);
+		return;
+	}
+	version = json_member(o->body, "protocolVersion");
+	u->revision = revision_parse(version);
+	if (u->revision == REVISION_NONE || revision_is_modern(u->revision)) {
+		upstream_set_reason(u, "answered initialize with revision %s",
+		    version.n ? LOG_ESC(version.p, version.n) : "(none)");
+		upstream_event(u, UPSTREAM_EV_INIT_BAD);
+		return;
+	}
+	hello_take_answer(u, o->body);
+	upstream_event(u, UPSTREAM_EV_INIT_OK);
+}
+
+static const struct upstream_req_cb discover_cb = {.on_done = on_discover_done};
+static const struct upstream_req_cb init_cb = {.on_done = on_init_done};
+
+void
+upstream_put_modern_meta(struct buf *out, struct jtext client_info)
+{
+	buf_add_str(out, "\"io.modelcontextprotocol/protocolVersion\":\"");
+	buf_add_str(out, revision_text(REVISION_LATEST_MODERN));
+	buf_add_str(out, "\",\"io.modelcontextprotocol/clientCapabilities\":{},"
+			 "\"io.modelcontextprotocol/clientInfo\":");
+	if (client_info.n)
+		json_put(out, client_info);
+	else
+		buf_add_str(out, MCPVISOR_IDENTITY);
+}
+
+void
+upstream_send_discover(struct upstream *u)
+{
+	struct buf b;
+
+	buf_init(&b, 4096);
+	buf_add_str(&b, "{\"_meta\":{");
+	upstream_put_modern_meta(&b, (struct jtext){NULL, 0});
+	buf_add_str(&b, "}}");
+	u->discover.cb = &discover_cb;
+	u->discover.arg = u;
+	u->discover.is_endless = true; /* the start limit ends it */
+	(void)upstream_ask_raw(u, &u->discover, METHOD_DISCOVER, buf_cstr(&b));
+	buf_fini(&b);
+}
+
+void
+upstream_send_initialize(struct upstream *u)
+{
+	struct buf b;
+
+	buf_init(&b, 4096);
+	buf_addf(&b, "{\"protocolVersion\":\"%s\",\"capabilities\":{},\"clientInfo\":%s}",
+	    revision_text(REVISION_LATEST_LEGACY), MCPVISOR_IDENTITY);
+	u->init.cb = &init_cb;
+	u->init.arg = u;
+	u->init.is_endless = true;
+	(void)upstream_ask_raw(u, &u->init, METHOD_INITIALIZE, buf_cstr(&b));
+	buf_fini(&b);
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Fetching an upstream's lists: all pages, one run at a time, again when they
+ * change or expire, and no faster than a bounded rate.
+ *
+ * Owns: the list being filled; on completion it replaces the upstream's.
+ * Driven by: readiness, list_changed, ttl.
+ * Invariants: at most one run of a kind is under way and one asked for; a list that
+ * fails to come again stays as it was.
+ * Spec: server/utilities/pagination, server/utilities/caching.
+ */
+#include "upstream_priv.h"
+
+#include "mcpvisor/caps.h"
+#include "mcpvisor/clock.h"
+#include "mcpvisor/log.h"
+
+#include <string.h>
+
+#define TTL_FLOOR_MS 1000
+#define TTL_CEIL_MS  (24u * 3600 * 1000)
+#define UNAME(u)     LOG_ESC((u)->conf->name, strlen((u)->conf->name))
+
+static void lister_run(struct lister *l);
+
+static bool
+list_is_declared(const struct upstream *u, enum list_kind kind)
+{
+	switch (kind) {
+	case LIST_TOOLS:
+		return u->caps.tools;
+	case LIST_PROMPTS:
+		return u->caps.prompts;
+	case LIST_RESOURCES:
+	case LIST_TEMPLATES:
+		return u->caps.resources;
+	case LIST_MAX:
+		break;
+	}
+	return false;
+}
+
+bool
+upstream_is_complete(const struct upstream *u)
+{
+	if (u->state != UPSTREAM_ST_READY)
+		return false;
+	for (unsigned k = 0; k < LIST_MAX; k++)
+		if (!u->lists[k].is_known)
+			return false;
+	return true;
+}
+
+/* Takes the filled list as the upstream's own. */
+static void
+lister_take(struct lister *l)
+{
+	struct upstream *u = l->u;
+	struct ulist *now = &u->lists[l->kind];
+	bool changed = !now->is_known || now->hash != l->next.hash || now->n != l->next.n;
+
+	ulist_fini(now);
+	*now = l->next;
+	now->is_known = true;
+	now->fetched_ms = clock_now_ms();
+	ulist_init(&l->next, l->kind);
+	u->cb->on_list(u->arg, u, l->kind, changed);
+}
+
+static void
+lister_finish(struct lister *l)
+{
+	struct upstream *u = l->u;
+	uint64_t ttl =
+	    u->lists[l->kind].ttl_ms > 0 ? (uint64_t)u->lists[l->kind].ttl_ms : 0;
+
+	l->running = false;
+	strmap_free(l->seen);
+	l->seen = NULL;
+	if (l->again)
+		timer_set(&l->timer, RELIST_PAUSE_MS);
+	else if (ttl > 0 && !l->unsupported)
+		timer_set(&l->timer, ttl < TTL_FLOOR_MS	 ? TTL_FLOOR_MS
+				     : ttl > TTL_CEIL_MS ? TTL_CEIL_MS
+							 : ttl);
+	if (upstream_is_complete(u))
+		upstream_settle(u);
+}
+
+static void
+lister_fail(struct lister *l, enum mv_err err, const char *detail)
+{
+	struct upstream *u = l->u;
+
+	LOG_WARNING("upstream", "list failed", "upstream=%s list=%s reason=%s detail=%s",
+	    UNAME(u), list_member(l->kind), mv_err_reason(err),
+	    LOG_ESC(detail, strlen(detail)));
+	ulist_fini(&l->next);
+	if (!u->lists[l->kind].is_known)
+		lister_take(l); /* better an empty list than a fleet that waits */
+	lister_finish(l);
+}
+
+static void
+lister_ask_page(struct lister *l, struct jtext cursor)
+{
+	struct buf b;
+	enum mv_err err;
+
+	buf_init(&b, CAP_MESSAGE_BYTES);
+	if (cursor.n) {
+		buf_add_str(&b, "\"cursor\":");
+		json_put(&b, cursor);
+	}
+	(void)buf_cstr(&b);
+	err = b.err != MV_OK
+		  ? b.err
+		  : upstream_ask(l->u, &l->req, list_method(l->kind), buf_cstr(&b));
+	buf_fini(&b);
+	if (err != MV_OK)
+		lister_fail(l, err, "");
+}
+
+static void
+lister_on_refused(struct lister *l, const struct outcome *o)
+{
+	int64_t code = 0;
+
+	(void)json_int(jtext_of(o->base, o->json->slot[JSON_E_CODE]), &code);
+	if (code == -32601) {
+		/* Declared but not there: not asked for again until it restarts. */
+		l->unsupported = true;
+		LOG_INFO("upstream", "list is not supported", "upstream=%s list=%s",
+		    UNAME(l->u), list_member(l->kind));
+		ulist_fini(&l->next);
+		lister_take(l);
+		lister_finish(l);
+		return;
+	}
+	lister_fail(l, MV_PROTOCOL, LOG_ESC(o->body.p, o->body.n));
+}
+
+static bool
+lister_has_seen(struct lister *l, struct jtext cursor)
+{
+	if (strmap_get(l->seen, cursor.p, cursor.n) != NULL)
+		return true;
+	return !strmap_put(l->seen, cursor.p, cursor.n, l);
+}
+
+static void
+on_page(void *arg, const struct outcome *o)
+{
+	struct lister *l = arg;
+	struct jtext cursor;
+	unsigned skipped;
+	enum mv_err err;
+
+	if (o->kind == OUTCOME_FAILED) {
+		/* When the process is gone the lists were stopped before. */
+		if (l->running)
+			lister_fail(l, o->err, o->detail ? o->detail : "");
+		return;
+	}
+	if (o->kind != OUTCOME_RESULT) {
+		lister_on_refused(l, o);
+		return;
+	}
+	err = ulist_add_page(&l->next, o->body, &cursor, &skipped);
+	if (skipped > 0)
+		LOG_WARNING("upstream", "entries left out: no usable name",
+		    "upstream=%s list=%s count=%u", UNAME(l->u), list_member(l->kind),
+		    skipped);
+	if (err != MV_OK && l->next.n == 0) {
+		lister_fail(l, err, mv_err_text(err));
+		return;
+	}
+	if (err != MV_OK || (cursor.n && lister_has_seen(l, cursor))) {
+		LOG_WARNING("upstream", "list cut short", "upstream=%s list=%s why=%s",
+		    UNAME(l->u), list_member(l->kind),
+		    err != MV_OK ? mv_err_reason(err) : "cursor_repeats");
+		cursor.n = 0;
+	}
+	if (cursor.n) {
+		lister_ask_page(l, cursor);
+		return;
+	}
+	lister_take(l);
+	lister_finish(l);
+}
+
+static const struct upstream_req_cb page_cb = {.on_done = on_page};
+
+static void
+lister_run(struct lister *l)
+{
+	timer_clear(&l->timer);
+	if (l->unsupported || l->u->era == NULL || l->u->stopping)
+		return;
+	if (l->running) {
+		l->again = true;
+		return;
+	}
+	l->running = true;
+	l->again = false;
+	l->started_ms = clock_now_ms();
+	l->seen = strmap_new();
+	ulist_fini(&l->next);
+	lister_ask_page(l, (struct jtext){NULL, 0});
+}
+
+static void
+on_lister_timer(void *arg)
+{
+	lister_run(arg);
+}
+
+void
+upstream_lists_init(struct upstream *u)
+{
+	for (unsigned k = 0; k < LIST_MAX; k++) {
+		struct lister *l = &u->listers[k];
+
+		l->u = u;
+		l->kind = (enum list_kind)k;
+		l->req.cb = &page_cb;
+		l->req.arg = l;
+		ulist_init(&l->next, l->kind);
+		ulist_init(&u->lists[k], l->kind);
+		timer_init(&l->timer, u->loop, on_lister_timer, l);
+	}
+}
+
+void
+upstream_lists_fini(struct upstream *u)
+{
+	for (unsigned k = 0; k < LIST_MAX; k++) {
+		upstream_forget(&u->listers[k].req);
+		ulist_fini(&u->listers[k].next);
+		ulist_fini(&u->lists[k]);
+		strmap_free(u->listers[k].seen);
+		timer_fini(&u->listers[k].timer);
+	}
+}
+
+void
+upstream_lists_start(struct upstream *u)
+{
+	for (unsigned k = 0; k < LIST_MAX; k++) {
+		struct lister *l = &u->listers[k];
+
+		l->unsupported = false;
+		if (list_is_declared(u, l->kind))
+			lister_run(l);
+		else if (!u->lists[k].is_known || u->lists[k].n > 0)
+			lister_take(l);
+	}
+	if (upstream_is_complete(u))
+		upstream_settle(u);
+}
+
+void
+upstream_lists_stop(struct upstream *u)
+{
+	for (unsigned k = 0; k < LIST_MAX; k++) {
+		struct lister *l = &u->listers[k];
+
+		timer_clear(&l->timer);
+		upstream_forget(&l->req);
+		l->running = l->again = false;
+		strmap_free(l->seen);
+		l->seen = NULL;
+		ulist_fini(&l->next);
+	}
+}
+
+void
+upstream_list_changed(struct upstream *u, enum method m)
+{
+	for (unsigned k = 0; k < LIST_MAX; k++) {
+		struct lister *l = &u->listers[k];
+
+		if (list_changed_method(l->kind) != m || !list_is_declared(u, l->kind))
+			continue;
+		/* The first goes at once; a storm is one run at a time with a pause. */
+		if (l->running || clock_now_ms() - l->started_ms >= RELIST_PAUSE_MS)
+			lister_run(l);
+		else if (!timer_is_set(&l->timer))
+			timer_set(&l->timer, RELIST_PAUSE_MS);
+	}
+}
+
+void
+upstream_refresh_stale(struct upstream *u, enum list_kind kind)
+{
+	struct lister *l = &u->listers[kind];
+	const struct ulist *now = &u->lists[kind];
+	uint64_t age = clock_now_ms() - now->fetched_ms;
+
+	/* Only an upstream that gives hints says that its lists go stale. */
+	if (now->is_known && now->ttl_ms >= 0 && age > (uint64_t)now->ttl_ms &&
+	    age >= TTL_FLOOR_MS && !l->running && list_is_declared(u, kind))
+		lister_run(l);
+}

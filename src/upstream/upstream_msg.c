@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What an upstream's process writes: replies, notifications, requests, noise.
+ *
+ * Driven by: the link.
+ * Invariants: nothing an upstream writes ends its link or its calls but its own
+ * end; bytes that are no message go to the log and nowhere else.
+ */
+#include "upstream_priv.h"
+
+#include "mcpvisor/caps.h"
+#include "mcpvisor/clock.h"
+#include "mcpvisor/log.h"
+#include "mcpvisor/metrics.h"
+
+#include <string.h>
+
+static void
+msg_log_noise(struct upstream *u, const char *what, const char *line, size_t len)
+{
+	metrics_add(METRIC_NOISE_LINES, 1);
+	log_limited(&u->noise_site, 10, 10000, LOG_LV_WARNING, "upstream", what,
+	    "upstream=%s line=%s", LOG_ESC(u->conf->name, strlen(u->conf->name)),
+	    LOG_ESC(line, len));
+	/* Editors' framing is a mistake that deserves its name. */
+	if (u->state != UPSTREAM_ST_READY && len >= 15 &&
+	    strncasecmp(line, "content-length:", 15) == 0)
+		upstream_set_reason(u, "writes Content-Length framing; MCP over stdio is "
+				       "one message a line");
+}
+
+/* Answers a request of the upstream: only ping is ours to answer. */
+static void
+msg_on_request(struct upstream *u, const struct link_msg *m)
+{
+	enum method method = method_parse(m->env.method);
+	struct buf b;
+
+	buf_init(&b, CAP_MESSAGE_BYTES);
+	buf_add_str(&b, "{\"jsonrpc\":\"2.0\",\"id\":");
+	json_put(&b, m->env.id);
+	if (method == METHOD_PING)
+		buf_add_str(&b, ",\"result\":{}}");
+	else
+		buf_add_str(
+		    &b, ",\"error\":{\"code\":-32601,\"message\":\"Method not found\"}}");
+	if (u->batch_out != NULL) {
+		if (u->batch_out->len > 1)
+			buf_add_char(u->batch_out, ',');
+		buf_add(u->batch_out, b.data, b.len);
+	} else {
+		(void)upstream_write(u, &b);
+	}
+	buf_fini(&b);
+}
+
+static void
+msg_on_progress(struct upstream *u, const struct link_msg *m)
+{
+	struct upstream_req *r =
+	    upstream_find(u, jtext_of(m->base, m->json->slot[JSON_P_PROGRESS_TOKEN]));
+
+	if (r == NULL || r->cb->on_progress == NULL) {
+		metrics_add(METRIC_NOTICES_DROPPED, 1);
+		return;
+	}
+	r->heard_ms = clock_now_ms();
+	r->cb->on_progress(r->arg, m);
+}
+
+static void
+msg_on_notification(struct upstream *u, const struct link_msg *m)
+{
+	enum method method = method_parse(m->env.method);
+
+	if (u->era == NULL)
+		return; /* nothing can be owed to anybody yet */
+	switch ((int)method) {
+	case METHOD_N_PROGRESS:
+		msg_on_progress(u, m);
+		break;
+	case METHOD_N_MESSAGE:
+		u->cb->on_log(u->arg, u, m);
+		break;
+	default:
+		u->era->on_notification(u, method, m);
+		break;
+	}
+}
+
+static void
+msg_dispatch(struct upstream *u, const struct link_msg *m)
+{
+	switch (m->env.kind) {
+	case ENVELOPE_RESULT:
+	case ENVELOPE_ERROR:
+		upstream_on_reply(u, m);
+		break;
+	case ENVELOPE_REQUEST:
+		msg_on_request(u, m);
+		break;
+	case ENVELOPE_NOTIFICATION:
+		msg_on_notification(u, m);
+		break;
+	case ENVELOPE_INVALID:
+	case ENVELOPE_BATCH:
+		msg_log_noise(u, "output is not JSON-RPC", m->base, m->len);
+		if (m->json->slot[JSON_RESULT].len || m->json->slot[JSON_ERROR].len)
+			upstream_on_bad_reply(u, m->env.id, m->env.err);
+		break;
+	}
+}
+
+/* 2025-03-26 has batches in both directions; only then do we look into one. */
+static void
+msg_on_batch(struct upstream *u, const struct link_msg *m)
+{
+	struct jtext all = {m->base, m->len}, item;
+	struct link_msg one;
+	struct json_iter it;
+	struct buf out;
+
+	if (u->era == NULL || !revision_has_batches(u->revision)) {
+		msg_log_noise(u, "output is not JSON-RPC", m->base, m->len);
+		return;
+	}
+	buf_init(&out, CAP_MESSAGE_BYTES);
+	buf_add_char(&out, '[');
+	json_iter_init(&it, all);
+	while (json_next_element(&it, &item) && u->link != NULL) {
+		u->batch_out = &out;
+		if (link_scan(item.p, item.n, &u->batch_json, &one) == MV_OK)
+			msg_dispatch(u, &one);
+	}
+	u->batch_out = NULL;
+	buf_add_char(&out, ']');
+	if (out.len > 2)
+		(void)upstream_write(u, &out);
+	buf_fini(&out);
+}
+
+static void
+on_message(void *arg, const struct link_msg *m)
+{
+	struct upstream *u = arg;
+
+	MCPVISOR_ASSERT(u->magic == UPSTREAM_MAGIC);
+	if (m->env.kind == ENVELOPE_BATCH)
+		msg_on_batch(u, m);
+	else
+		msg_dispatch(u, m);
+}
+
+static void
+on_bad(void *arg, enum mv_err err, struct jtext id, bool is_reply, const char *line,
+    size_t len)
+{
+	struct upstream *u = arg;
+
+	MCPVISOR_ASSERT(u->magic == UPSTREAM_MAGIC);
+	msg_log_noise(u,
+	    err == MV_TOO_LONG ? "message too long" : "output is not JSON-RPC", line,
+	    len);
+	/* Whose reply it was may still be known; waiting out its time helps nobody. A
+	 * reply over the limit may have its id before its result. */
+	if (id.n && (is_reply || err == MV_TOO_LONG))
+		upstream_on_bad_reply(u, id, err);
+}
+
+static void
+on_end(void *arg)
+{
+	struct upstream *u = arg;
+
+	MCPVISOR_ASSERT(u->magic == UPSTREAM_MAGIC);
+	child_output_ended(u->child);
+	/* Its exit, which says more, usually follows at once. */
+	if (u->link != NULL)
+		timer_set(&u->mute_timer, MUTE_MS);
+}
+
+void
+upstream_on_mute(void *arg)
+{
+	struct upstream *u = arg;
+
+	MCPVISOR_ASSERT(u->magic == UPSTREAM_MAGIC);
+	link_free(u->link);
+	u->link = NULL;
+	upstream_fail_all(u, MV_DIED, "closed its standard output");
+}
+
+static void
+on_write_end(void *arg, int errnum)
+{
+	struct upstream *u = arg;
+
+	MCPVISOR_ASSERT(u->magic == UPSTREAM_MAGIC);
+	LOG_DEBUG("upstream", "input closed by the child", "upstream=%s errno=%d",
+	    LOG_ESC(u->conf->name, strlen(u->conf->name)), errnum);
+	/* A server that no longer reads cannot be called; if it is not about to end by
+	 * itself the ladder ends it. */
+	child_fail(u->child, "closed its input");
+}
+
+const struct link_cb upstream_link_cb = {
+    .on_message = on_message,
+    .on_bad = on_bad,
+    .on_end = on_end,
+    .on_write_end = on_write_end,
+};

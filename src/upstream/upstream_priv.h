@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of an upstream share. */
+#ifndef MCPVISOR_UPSTREAM_PRIV_H
+#define MCPVISOR_UPSTREAM_PRIV_H
+
+#include "mcpvisor/buf.h"
+#include "mcpvisor/idmap.h"
+#include "mcpvisor/log.h"
+#include "mcpvisor/loop.h"
+#include "mcpvisor/upstream.h"
+
+#define UPSTREAM_MAGIC	0x75707374u
+#define OWN_REQUEST_MS	30000
+#define RELIST_PAUSE_MS 200
+#define MUTE_MS		50
+
+/* X(EVENT, name) */
+#define UPSTREAM_EVENTS(X)                                                               \
+	X(UP, "up")                                                                      \
+	X(DISCOVER_OK, "discover_ok")                                                    \
+	X(DISCOVER_LEGACY, "discover_legacy") /* an error that is not a modern one */    \
+	X(DISCOVER_BAD, "discover_bad")	      /* modern, but no revision in common */    \
+	X(INIT_OK, "init_ok")                                                            \
+	X(INIT_BAD, "init_bad")                                                          \
+	X(PROBE_TIMER, "probe_timer")                                                    \
+	X(START_TIMER, "start_timer")                                                    \
+	X(DOWN, "down")                                                                  \
+	X(PARK, "park")
+
+enum upstream_event {
+#define X(id, name) UPSTREAM_EV_##id,
+	UPSTREAM_EVENTS(X)
+#undef X
+	    UPSTREAM_EV_MAX
+};
+
+/* The fetching of one list: at most one run under way and one asked for. */
+struct lister {
+	struct upstream *u;
+	enum list_kind kind;
+	bool running, again, unsupported;
+	struct ulist next;   /* being filled */
+	struct strmap *seen; /* cursors of this run */
+	struct upstream_req req;
+	struct timer timer; /* pause before the next run, or expiry of the ttl */
+	uint64_t started_ms;
+};
+
+struct era_ops {
+	const char *name;
+	/* Adds to ed what this era wants changed in the params of a client's call;
+	 * text that the edits point to goes into scratch, which has room enough to
+	 * never move (era_room). Returns text to use for absent params, or NULL. */
+	const char *(*edit_params)(struct upstream *u, const struct upstream_call *c,
+	    uint64_t id, struct json_edits *ed, struct buf *scratch);
+	/* Appends the members every request of our own carries in params. */
+	void (*put_own_meta)(struct upstream *u, struct buf *out);
+	/* It just became ready. */
+	void (*on_ready)(struct upstream *u);
+	/* Its process is gone. */
+	void (*on_down)(struct upstream *u);
+	void (*watch)(struct upstream *u, struct upstream_watch *w);
+	void (*unwatch)(struct upstream *u, struct upstream_watch *w);
+	void (*set_level)(struct upstream *u);
+	/* A notification that the common part does not handle. */
+	void (*on_notification)(
+	    struct upstream *u, enum method m, const struct link_msg *msg);
+};
+extern const struct era_ops era_legacy, era_modern;
+void era_modern_init(struct upstream *u);
+void era_modern_fini(struct upstream *u);
+
+/* One subscriptions/listen of ours at a modern upstream. */
+struct mlisten {
+	struct upstream *u;
+	struct upstream_req req; /* in flight as long as it is open */
+	bool acked;
+};
+
+struct upstream {
+	unsigned magic;
+	const struct upstream_conf *conf;
+	const struct upstream_cb *cb;
+	void *arg;
+	struct loop *loop;
+	struct child *child;
+	struct link *link;
+	enum upstream_state state;
+	const struct era_ops *era; /* set while READY */
+	enum revision revision;
+	enum era_pin known_era; /* learnt, or pinned */
+	bool skip_probe;	/* the last process may have died of it */
+	bool excused;		/* such a death was forgiven since it was last ready */
+	bool probe_retried;	/* discover was sent again after -32022 */
+	bool settled, stopping, was_ready;
+	struct upstream_req discover, init, level_req;
+	struct timer probe_timer, start_timer;
+	struct timer mute_timer; /* output has ended, the process has not */
+	/* Requests */
+	struct idmap *by_id;
+	uint64_t last_id;
+	struct upstream_req *flying, *held, **held_tail;
+	size_t n_calls, held_bytes;
+	struct timer call_timer;
+	uint64_t call_timer_due;
+	struct json_msg batch_json; /* an element of a batch from the child */
+	struct buf *batch_out;	    /* answers to its requests, while in one */
+	struct buf scratch;
+	/* What it said */
+	struct upstream_caps caps;
+	char *instructions;
+	struct ulist lists[LIST_MAX];
+	struct lister listers[LIST_MAX];
+	/* Subscriptions and log level */
+	struct upstream_watch *watches;
+	struct mlisten listens[2]; /* current, and the one that replaces it */
+	unsigned listen_now;
+	bool relisten; /* the set changed while one was being opened */
+	struct timer listen_timer;
+	enum mcp_level level;
+	struct log_site noise_site;
+	char reason[640];
+};
+
+void upstream_event(struct upstream *u, enum upstream_event ev);
+void upstream_set_reason(struct upstream *u, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+void upstream_settle(struct upstream *u);
+
+/* upstream_call.c */
+void upstream_calls_init(struct upstream *u);
+void upstream_calls_fini(struct upstream *u);
+void upstream_send_held(struct upstream *u);
+/* Takes r out of every table; the upstream hears nothing of it. */
+void upstream_forget(struct upstream_req *r);
+/* Ends all of them, held ones too. */
+void upstream_fail_all(struct upstream *u, enum mv_err err, const char *detail);
+void upstream_on_reply(struct upstream *u, const struct link_msg *m);
+/* A reply that was unusable: ends its request. */
+void upstream_on_bad_reply(struct upstream *u, struct jtext id, enum mv_err err);
+struct upstream_req *upstream_find(struct upstream *u, struct jtext id);
+/* Sends text made by us, logging a failure. */
+enum mv_err upstream_write(struct upstream *u, const struct buf *b);
+/* Starts a request of our own; era members added unless raw. */
+enum mv_err upstream_ask_raw(
+    struct upstream *u, struct upstream_req *r, enum method m, const char *params);
+
+/* upstream_msg.c */
+extern const struct link_cb upstream_link_cb;
+void upstream_on_mute(void *arg);
+
+/* upstream_list.c */
+void upstream_lists_init(struct upstream *u);
+void upstream_lists_fini(struct upstream *u);
+void upstream_lists_start(struct upstream *u); /* fetch all that it declares */
+void upstream_lists_stop(struct upstream *u);
+void upstream_list_changed(struct upstream *u, enum method m);
+
+/* upstream_hello.c */
+void upstream_send_discover(struct upstream *u);
+void upstream_send_initialize(struct upstream *u);
+/* The members of params._meta that a modern request of ours needs. */
+void upstream_put_modern_meta(struct buf *out, struct jtext client_info);
+#define MCPVISOR_IDENTITY "{\"name\":\"mcpvisor\",\"version\":\"" MCPVISOR_VERSION "\"}"
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The wishes for updates of single resources, and the log level: kept here over
+ * restarts, carried out by the era's adapter while ready.
+ *
+ * Invariants: a watch is in the list from upstream_watch to upstream_unwatch; the
+ * adapters walk the list when they become ready.
+ */
+#include "upstream_priv.h"
+
+void
+upstream_watch(struct upstream *u, struct upstream_watch *w)
+{
+	w->u = u;
+	w->settled = false;
+	w->next = u->watches;
+	if (w->next != NULL)
+		w->next->prev = &w->next;
+	w->prev = &u->watches;
+	u->watches = w;
+	if (u->era != NULL)
+		u->era->watch(u, w);
+}
+
+void
+upstream_unwatch(struct upstream_watch *w)
+{
+	struct upstream *u = w->u;
+
+	if (u == NULL)
+		return;
+	upstream_forget(&w->req);
+	*w->prev = w->next;
+	if (w->next != NULL)
+		w->next->prev = w->prev;
+	w->u = NULL;
+	if (u->era != NULL)
+		u->era->unwatch(u, w);
+}
+
+void
+upstream_set_level(struct upstream *u, enum mcp_level level)
+{
+	u->level = level;
+	if (u->era != NULL)
+		u->era->set_level(u);
+}
