@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One client request on its way through: routed by table, sent to its owner, ended
+ * once.
+ */
+#ifndef MCPVISOR_CALL_H
+#define MCPVISOR_CALL_H
+
+#include "mcpvisor/gateway.h"
+
+struct call_cb {
+	/* Progress of this call; comes before on_done and never after. */
+	void (*on_progress)(void *arg, const struct link_msg *m);
+	/* The one end. The call's memory is the owner's again. */
+	void (*on_done)(void *arg, const struct outcome *o);
+};
+
+/* A member of its owner, zeroed. */
+struct call {
+	const struct call_cb *cb;
+	void *arg;
+	struct gateway *g;
+	struct gateway_observer *owner;
+	struct route *route; /* by name; NULL for what goes by URI */
+	struct upstream *u;  /* NULL while waiting for lists */
+	struct upstream_req req;
+	struct gateway_waiter waiter;
+	struct upstream_call_copy *copy; /* while waiting */
+};
+
+/* Starts c, whose cb, arg and owner are set. req->target is filled in here. MV_OK:
+ * on_done will come, not before returning. Otherwise nothing happened: MV_NOT_FOUND
+ * (no such tool, prompt, resource), MV_PARAMS, MV_UNSUPPORTED (the owner completes
+ * nothing), or why the owner cannot take it; c->u
+ * and c->route tell the owner, if one was found, until call_fini. */
+enum mv_err call_start(struct gateway *g, struct call *c,
+    const struct upstream_call *req) MCPVISOR_MUST_CHECK;
+/* Ends c without an answer and tells its owner. cancel as in upstream_cancel. */
+void call_cancel(struct call *c, const struct link_msg *cancel);
+/* Lets go of the route; c may be used again. */
+void call_fini(struct call *c);
+/* Whether the gateway forwards m to the owner of something. */
+bool call_is_forwarded(enum method m);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The words of every error that we write ourselves: JSON-RPC error objects.
+ *
+ * A text names what failed, the limit that was met and whether a retry can help.
+ */
+#ifndef MCPVISOR_WORDING_H
+#define MCPVISOR_WORDING_H
+
+#include <stdint.h>
+
+#include "mcpvisor/err.h"
+#include "mcpvisor/json.h"
+#include "mcpvisor/method.h"
+
+/* An upstream that owes an answer and will not give it. */
+struct wording_failure {
+	enum mv_err err;
+	const char *upstream; /* NULL: none is to blame */
+	const char *detail;   /* or NULL */
+	enum method method;
+	uint32_t limit_ms; /* of MV_TIMEOUT */
+};
+/* Appends {"code","message","data":{"upstream","reason","retryable"}}. */
+void wording_put_failure(struct buf *out, const struct wording_failure *f);
+
+/* Appends {"code","message"}; message is plain text. */
+void wording_put_error(struct buf *out, int code, const char *message);
+/* "Unknown tool: NAME" and its like for what m names. name is a JSON string; absent: not
+ * named at all. */
+void wording_put_unknown(struct buf *out, enum method m, struct jtext name);
+/* "Resource not found: URI" with data.uri; code differs by era. */
+void wording_put_no_resource(struct buf *out, int code, struct jtext uri);
+/* -32022 with data.supported (JSON text) and data.requested. */
+void wording_put_revision(struct buf *out, const char *supported, struct jtext requested);
+
+#endif

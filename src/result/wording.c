@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The words of our own errors.
+ *
+ * Driven by: front. Pure: writes into a buf and knows no state.
+ * Invariants: every object is valid JSON whatever a peer named; names of peers are
+ * cut at 200 bytes.
+ */
+#include "mcpvisor/wording.h"
+
+#include "mcpvisor/caps.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define NAME_MAX_BYTES 200
+
+static void
+wording_put_head(struct buf *out, int code)
+{
+	buf_addf(out, "{\"code\":%d,\"message\":", code);
+}
+
+static void
+wording_put_name(struct buf *out, struct jtext name)
+{
+	struct buf text;
+
+	buf_init(&text, CAP_MESSAGE_BYTES);
+	if (json_string_decode(name, &text) && text.err == MV_OK) {
+		size_t n = text.len;
+
+		if (n > NAME_MAX_BYTES) {
+			n = NAME_MAX_BYTES;
+			while (n > 0 && ((unsigned char)text.data[n] & 0xc0) == 0x80)
+				n--;
+		}
+		buf_add(out, text.data, n);
+		if (n < text.len)
+			buf_add_str(out, "...");
+	}
+	buf_fini(&text);
+}
+
+void
+wording_put_error(struct buf *out, int code, const char *message)
+{
+	wording_put_head(out, code);
+	json_put_string(out, message, strlen(message));
+	buf_add_char(out, '}');
+}
+
+static void
+wording_put_message(struct buf *out, const struct wording_failure *f)
+{
+	struct buf m;
+
+	buf_init(&m, 4096);
+	if (f->upstream != NULL)
+		buf_addf(&m, "Upstream %s: ", f->upstream);
+	buf_add_str(&m, mv_err_text(f->err));
+	if (f->err == MV_TIMEOUT && f->limit_ms != 0)
+		buf_addf(&m, " of %u ms", f->limit_ms);
+	if (f->method != METHOD_UNKNOWN)
+		buf_addf(&m, " (%s)", method_name(f->method));
+	if (f->detail != NULL && f->detail[0] != '\0')
+		buf_addf(&m, ": %s", f->detail);
+	buf_add_str(&m,
+	    mv_err_retryable(f->err) ? "; a retry may help" : "; a retry will not help");
+	json_put_string(out, m.data, m.len);
+	buf_fini(&m);
+}
+
+void
+wording_put_failure(struct buf *out, const struct wording_failure *f)
+{
+	wording_put_head(out, mv_err_rpc_code(f->err));
+	wording_put_message(out, f);
+	buf_add_str(out, ",\"data\":{");
+	if (f->upstream != NULL) {
+		buf_add_str(out, "\"upstream\":");
+		json_put_string(out, f->upstream, strlen(f->upstream));
+		buf_add_char(out, ',');
+	}
+	buf_addf(out, "\"reason\":\"%s\",\"retryable\":%s}}", mv_err_reason(f->err),
+	    mv_err_retryable(f->err) ? "true" : "false");
+}
+
+void
+wording_put_unknown(struct buf *out, enum method m, struct jtext name)
+{
+	/* What each method names, and the member that names it. */
+	static const struct {
+		enum method method;
+		const char *noun, *member;
+	} nouns[] = {
+	    {METHOD_TOOLS_CALL, "tool", "params.name"},
+	    {METHOD_PROMPTS_GET, "prompt", "params.name"},
+	    {METHOD_COMPLETE, "reference", "params.ref"},
+	    {METHOD_RESOURCES_READ, "resource", "params.uri"},
+	    {METHOD_SUBSCRIBE, "resource", "params.uri"},
+	    {METHOD_UNSUBSCRIBE, "resource", "params.uri"},
+	};
+	const char *noun = "name", *member = "params";
+	struct buf text;
+
+	for (size_t i = 0; i < sizeof(nouns) / sizeof(nouns[0]); i++)
+		if (nouns[i].method == m) {
+			noun = nouns[i].noun;
+			member = nouns[i].member;
+		}
+	buf_init(&text, 4096);
+	if (json_type(name) == '"') {
+		buf_addf(&text, "Unknown %s: ", noun);
+		wording_put_name(&text, name);
+	} else {
+		buf_addf(&text, "Unknown %s: %s must be %s", noun, member,
+		    m == METHOD_COMPLETE ? "an object with type ref/prompt and name, or "
+					   "ref/resource and uri"
+					 : "a string");
+	}
+	wording_put_head(out, -32602);
+	json_put_string(out, text.data, text.len);
+	buf_add_char(out, '}');
+	buf_fini(&text);
+}
+
+void
+wording_put_no_resource(struct buf *out, int code, struct jtext uri)
+{
+	struct buf text;
+
+	buf_init(&text, 4096);
+	buf_add_str(&text, "Resource not found: ");
+	wording_put_name(&text, uri);
+	wording_put_head(out, code);
+	json_put_string(out, text.data, text.len);
+	buf_add_str(out, ",\"data\":{\"uri\":");
+	json_put(out, uri);
+	buf_add_str(out, "}}");
+	buf_fini(&text);
+}
+
+void
+wording_put_revision(struct buf *out, const char *supported, struct jtext requested)
+{
+	wording_put_head(out, -32022);
+	buf_add_str(out, "\"Unsupported protocol version\",\"data\":{\"supported\":");
+	buf_add_str(out, supported);
+	buf_add_str(out, ",\"requested\":");
+	json_put(out, requested);
+	buf_add_str(out, "}}");
+}
