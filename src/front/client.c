@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A client and its requests: the table by id, the pool, and all that is written.
+ *
+ * Owns: every request from its arrival to its one answer.
+ * Driven by: the endpoint (messages in), handlers and calls (answers out).
+ * Invariants: an id is in the table at most once; a request is answered or dropped by
+ * request_end, once; after a failed send nothing more is written.
+ */
+#include "mcpvisor/client.h"
+
+#include "client_priv.h"
+
+#include "mcpvisor/caps.h"
+#include "mcpvisor/log.h"
+#include "mcpvisor/mem.h"
+#include "mcpvisor/wording.h"
+
+#include <string.h>
+
+static uint64_t
+client_hash_id(struct client *c, struct jtext id)
+{
+	buf_reset(&c->id_key);
+	json_id_key(id, &c->id_key);
+	return hash_stable(HASH_STABLE_SEED, c->id_key.data, c->id_key.len);
+}
+
+/* c->id_key holds the key looked for. */
+static bool
+request_has_id(struct client *c, const struct request *r)
+{
+	struct buf key;
+	bool same;
+
+	buf_init(&key, CAP_ID_BYTES + 16);
+	json_id_key(r->id, &key);
+	same = key.err == MV_OK && key.len == c->id_key.len &&
+	       memcmp(key.data, c->id_key.data, key.len) == 0;
+	buf_fini(&key);
+	return same;
+}
+
+struct request *
+request_find(struct client *c, struct jtext id)
+{
+	uint64_t h = client_hash_id(c, id);
+	struct request *r = idmap_get(c->by_id, h);
+
+	while (r != NULL && !request_has_id(c, r))
+		r = r->same_hash;
+	return r;
+}
+
+static bool
+request_keep_text(struct request *r, struct jtext id, struct jtext token)
+{
+	char *p = r->text;
+
+	if (id.n + token.n > sizeof(r->text)) {
+		p = r->heap = mem_try(id.n + token.n);
+		if (p == NULL)
+			return false;
+	}
+	memcpy(p, id.p, id.n);
+	r->id = (struct jtext){p, id.n};
+	if (token.n != 0)
+		memcpy(p + id.n, token.p, token.n);
+	r->token = (struct jtext){token.n ? p + id.n : NULL, token.n};
+	return true;
+}
+
+static struct request *
+request_alloc(struct client *c)
+{
+	struct request *r = c->pool;
+
+	if (r != NULL) {
+		c->pool = r->next;
+		c->n_pool--;
+	} else {
+		r = mem_try(sizeof(*r));
+	}
+	return r;
+}
+
+static void
+request_release(struct client *c, struct request *r)
+{
+	mem_free(r->heap);
+	buf_fini(&r->uri);
+	if (c->n_pool >= REQUEST_POOL) {
+		mem_free(r);
+		return;
+	}
+	r->next = c->pool;
+	c->pool = r;
+	c->n_pool++;
+}
+
+/* NULL, and m answered, when the client may not have another one. */
+struct request *
+request_new(struct client *c, const struct link_msg *m, const struct front_era *era,
+    enum method method)
+{
+	struct request *r;
+
+	if (request_find(c, m->env.id) != NULL) {
+		buf_reset(&c->scratch);
+		wording_put_error(&c->scratch, -32600,
+		    "Invalid request: the id is that of a request still in flight");
+		client_reply_error(c, m->env.id, &c->scratch);
+		return NULL;
+	}
+	r = c->n_requests < CAP_CLIENT_CALLS ? request_alloc(c) : NULL;
+	if (r == NULL) {
+		client_reply_err(c, m->env.id, MV_BUSY);
+		return NULL;
+	}
+	memset(r, 0, offsetof(struct request, text));
+	buf_init(&r->uri, CAP_URI_BYTES * 6 + 2);
+	r->c = c;
+	r->era = era;
+	r->method = method;
+	r->id_hash = hash_stable(HASH_STABLE_SEED, c->id_key.data, c->id_key.len);
+	if (!request_keep_text(
+		r, m->env.id, jtext_of(m->base, m->json->slot[JSON_M_PROGRESS_TOKEN]))) {
+		request_release(c, r);
+		client_reply_err(c, m->env.id, MV_NOMEM);
+		return NULL;
+	}
+	r->same_hash = idmap_get(c->by_id, r->id_hash);
+	if (!idmap_put(c->by_id, r->id_hash, r)) {
+		request_release(c, r);
+		client_reply_err(c, m->env.id, MV_NOMEM);
+		return NULL;
+	}
+	r->next = c->requests;
+	if (r->next != NULL)
+		r->next->prev = &r->next;
+	r->prev = &c->requests;
+	c->requests = r;
+	c->n_requests++;
+	r->batch = c->batch;
+	if (r->batch != NULL)
+		r->batch->open++;
+	return r;
+}
+
+static void
+request_unhash(struct client *c, struct request *r)
+{
+	struct request *first = idmap_get(c->by_id, r->id_hash);
+
+	if (first != r) {
+		while (first->same_hash != r)
+			first = first->same_hash;
+		first->same_hash = r->same_hash;
+	} else if (r->same_hash == NULL ||
+		   !idmap_put(c->by_id, r->id_hash, r->same_hash)) {
+		(void)idmap_del(c->by_id, r->id_hash);
+	}
+}
+
+void
+batch_close(struct client *c, struct batch *b)
+{
+	if (--b->open > 0)
+		return;
+	if (b->out.len > 0) {
+		buf_add_char(&b->out, ']');
+		client_send_buf(c, &b->out);
+	}
+	buf_fini(&b->out);
+	mem_free(b);
+}
+
+static void
+batch_add(struct batch *b, const struct iovec *iov, int n)
+{
+	buf_add_char(&b->out, b->out.len == 0 ? '[' : ',');
+	for (int i = 0; i < n; i++)
+		buf_add(&b->out, iov[i].iov_base, iov[i].iov_len);
+}
+
+void
+request_end(struct request *r)
+{
+	struct client *c = r->c;
+	struct batch *b = r->batch;
+
+	call_fini(&r->call);
+	gateway_unwait(&r->waiter);
+	request_unhash(c, r);
+	*r->prev = r->next;
+	if (r->next != NULL)
+		r->next->prev = r->prev;
+	c->n_requests--;
+	request_release(c, r);
+	if (b != NULL)
+		batch_close(c, b);
+	if (client_in_flight(c) == 0)
+		c->cb->on_idle(c->arg);
+}
+
+static void
+on_dead(void *arg)
+{
+	struct client *c = arg;
+
+	c->cb->on_dead(c->arg);
+}
+
+void
+client_send(struct client *c, const struct iovec *iov, int n)
+{
+	enum mv_err err = c->cb->send(c->arg, iov, n);
+
+	if (err == MV_OK || err == MV_CLOSED)
+		return;
+	/* An answer that cannot be queued would be lost without a trace: better no
+	 * client than one that waits for ever. */
+	LOG_LIMITED(LOG_LV_WARNING, "client", "does not take its answers", "reason=%s",
+	    mv_err_reason(err));
+	deferred_ask(&c->dead);
+}
+
+void
+client_send_buf(struct client *c, const struct buf *b)
+{
+	struct iovec iov = {b->data, b->len};
+
+	if (b->err != MV_OK)
+		LOG_LIMITED(LOG_LV_ERROR, "client", "message of our own is lost",
+		    "reason=%s", mv_err_reason(b->err));
+	else
+		client_send(c, &iov, 1);
+}
+
+#define LITERAL(s)                                                                       \
+	(struct iovec)                                                                   \
+	{                                                                                \
+		(void *)(uintptr_t)(s), sizeof(s) - 1                                    \
+	}
+
+void
+request_reply(struct request *r, const char *member, const struct iovec *body, int n)
+{
+	struct iovec iov[2 * JSON_EDITS_MAX + 8];
+	int k = 0;
+
+	MCPVISOR_ASSERT(n <= 2 * JSON_EDITS_MAX + 2);
+	iov[k++] = LITERAL("{\"jsonrpc\":\"2.0\",\"id\":");
+	iov[k++] = (struct iovec){(void *)(uintptr_t)r->id.p, r->id.n};
+	iov[k++] = LITERAL(",\"");
+	iov[k++] = (struct iovec){(void *)(uintptr_t)member, strlen(member)};
+	iov[k++] = LITERAL("\":");
+	memcpy(iov + k, body, (size_t)n * sizeof(*body));
+	k += n;
+	iov[k++] = LITERAL("}");
+	if (r->batch != NULL)
+		batch_add(r->batch, iov, k);
+	else
+		client_send(r->c, iov, k);
+	request_end(r);
+}
+
+void
+request_reply_buf(struct request *r, const char *member, const struct buf *body)
+{
+	struct iovec iov = {body->data, body->len};
+
+	if (body->err == MV_OK) {
+		request_reply(r, member, &iov, 1);
+		return;
+	}
+	iov = LITERAL("{\"code\":-32603,\"message\":\"The answer is too large\"}");
+	request_reply(r, "error", &iov, 1);
+}
+
+void
+request_fail(struct request *r, int code, const char *message)
+{
+	struct buf *out = &r->c->scratch;
+
+	buf_reset(out);
+	wording_put_error(out, code, message);
+	request_reply_buf(r, "error", out);
+}
+
+void
+client_reply_error(struct client *c, struct jtext id, const struct buf *error)
+{
+	struct iovec iov[6];
+	int k = 0;
+
+	MCPVISOR_ASSERT(error->err == MV_OK);
+	iov[k++] = LITERAL("{\"jsonrpc\":\"2.0\"");
+	if (id.n != 0) {
+		iov[k++] = LITERAL(",\"id\":");
+		iov[k++] = (struct iovec){(void *)(uintptr_t)id.p, id.n};
+	}
+	iov[k++] = LITERAL(",\"error\":");
+	iov[k++] = (struct iovec){error->data, error->len};
+	iov[k++] = LITERAL("}");
+	if (c->batch != NULL)
+		batch_add(c->batch, iov, k);
+	else
+		client_send(c, iov, k);
+}
+
+void
+client_reply_err(struct client *c, struct jtext id, enum mv_err err)
+{
+	struct wording_failure f = {.err = err};
+
+	buf_reset(&c->scratch);
+	wording_put_failure(&c->scratch, &f);
+	client_reply_error(c, id, &c->scratch);
+}
+
+struct client *
+client_new(struct loop *l, struct gateway *g, const struct client_cb *cb, void *arg)
+{
+	struct client *c = mem_xcalloc(1, sizeof(*c));
+
+	c->magic = CLIENT_MAGIC;
+	c->loop = l;
+	c->g = g;
+	c->cb = cb;
+	c->arg = arg;
+	c->by_id = idmap_new();
+	buf_init(&c->scratch, CAP_OUT_BYTES);
+	buf_init(&c->id_key, CAP_ID_BYTES + 16);
+	deferred_init(&c->dead, l, on_dead, c);
+	c->observer.on_changed = client_on_changed;
+	c->observer.on_log = client_on_log;
+	c->observer.arg = c;
+	gateway_observe(g, &c->observer);
+	client_session_init(c);
+	return c;
+}
+
+static void
+request_drop(struct request *r)
+{
+	call_cancel(&r->call, NULL);
+	if (r->listen != NULL)
+		listen_free(r->listen);
+	request_end(r);
+}
+
+void
+client_free(struct client *c)
+{
+	if (c == NULL)
+		return;
+	subs_clear(c);
+	while (c->requests != NULL)
+		request_drop(c->requests);
+	client_session_fini(c);
+	gateway_unobserve(c->g, &c->observer);
+	while (c->pool != NULL) {
+		struct request *r = c->pool;
+
+		c->pool = r->next;
+		mem_free(r);
+	}
+	deferred_cancel(&c->dead);
+	idmap_free(c->by_id);
+	buf_fini(&c->scratch);
+	buf_fini(&c->id_key);
+	c->magic = 0;
+	mem_free(c);
+}
+
+size_t
+client_in_flight(const struct client *c)
+{
+	return c->n_requests - c->n_listens;
+}
+
+void
+client_finish(struct client *c)
+{
+	struct wording_failure f = {.err = MV_STOPPING};
+
+	subs_clear(c);
+	while (c->requests != NULL) {
+		struct request *r = c->requests;
+
+		if (r->listen != NULL) {
+			listen_finish(r->listen);
+			continue;
+		}
+		call_cancel(&r->call, NULL);
+		buf_reset(&c->scratch);
+		wording_put_failure(&c->scratch, &f);
+		request_reply_buf(r, "error", &c->scratch);
+	}
+}

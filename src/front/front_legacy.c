@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The client-side adapter for 2024-11-05 to 2025-11-25.
+ *
+ * Invariants: results pass without any edit: members that a modern upstream adds are
+ * unknown to a legacy client and harmless.
+ */
+#include "client_priv.h"
+
+#include "mcpvisor/wording.h"
+
+static void
+legacy_edit_result(
+    const struct request *r, const struct outcome *o, struct json_edits *ed)
+{
+	(void)r;
+	(void)o;
+	(void)ed;
+}
+
+static bool
+legacy_map_error(
+    const struct request *r, const struct outcome *o, int64_t code, struct buf *out)
+{
+	struct jtext uri;
+
+	switch (code) {
+	case -32601:
+		if (r->method != METHOD_TOOLS_CALL)
+			return false;
+		wording_put_unknown(out, r->method,
+		    (struct jtext){
+			r->call.route->quoted, r->call.route->published.n + 2});
+		return true;
+	case -32602:
+		uri = json_member(jtext_of(o->base, o->json->slot[JSON_E_DATA]), "uri");
+		if (r->method != METHOD_RESOURCES_READ || json_type(uri) != '"')
+			return false;
+		wording_put_no_resource(out, r->era->no_resource_code, uri);
+		return true;
+	default:
+		return false;
+	}
+}
+
+const struct front_era front_legacy = {
+    .name = "legacy",
+    .modern = false,
+    .no_resource_code = -32002,
+    .result_members = "",
+    .edit_result = legacy_edit_result,
+    .map_error = legacy_map_error,
+};

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The client-side adapter for 2026-07-28.
+ *
+ * Invariants: an upstream's result gets what the revision requires and it lacks, by
+ * insertion at its front; nothing is taken out of it.
+ * Spec: basic/index, _meta and Error Codes; server/utilities/caching.
+ */
+#include "client_priv.h"
+
+#include "mcpvisor/wording.h"
+
+#define META "params._meta must have io.modelcontextprotocol/"
+
+bool
+front_is_modern(const struct json_msg *json)
+{
+	return json->slot[JSON_M_VERSION].len != 0 ||
+	       json->slot[JSON_M_CLIENT_INFO].len != 0 ||
+	       json->slot[JSON_M_CLIENT_CAPS].len != 0;
+}
+
+bool
+front_modern_check(const struct link_msg *m, struct buf *out)
+{
+	static const struct {
+		enum json_slot slot;
+		char type;
+		bool required;
+		const char *text;
+	} rules[] = {
+	    {JSON_M_VERSION, '"', true,
+		"Invalid params: " META "protocolVersion, a string"},
+	    {JSON_M_CLIENT_CAPS, '{', true,
+		"Invalid params: " META "clientCapabilities, an object"},
+	    {JSON_M_CLIENT_INFO, '{', false,
+		"Invalid params: io.modelcontextprotocol/clientInfo must be an object"},
+	};
+	struct jtext level = jtext_of(m->base, m->json->slot[JSON_M_LOG_LEVEL]);
+	struct jtext version = jtext_of(m->base, m->json->slot[JSON_M_VERSION]);
+	enum revision revision;
+
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+		struct jtext v = jtext_of(m->base, m->json->slot[rules[i].slot]);
+
+		if (v.n == 0 ? rules[i].required : json_type(v) != rules[i].type) {
+			wording_put_error(out, -32602, rules[i].text);
+			return false;
+		}
+	}
+	if (level.n != 0 && mcp_level_parse(level) == MCP_LV_MAX) {
+		wording_put_error(out, -32602,
+		    "Invalid params: io.modelcontextprotocol/logLevel must be debug, "
+		    "info, "
+		    "notice, warning, error, critical, alert or emergency");
+		return false;
+	}
+	revision = revision_parse(version);
+	if (revision == REVISION_NONE || !revision_is_modern(revision)) {
+		wording_put_revision(out, "[\"2026-07-28\"]", version);
+		return false;
+	}
+	return true;
+}
+
+static bool
+result_is_cacheable(const struct request *r, const struct outcome *o)
+{
+	return r->method == METHOD_RESOURCES_READ && o->kind == OUTCOME_RESULT;
+}
+
+static void
+modern_edit_result(
+    const struct request *r, const struct outcome *o, struct json_edits *ed)
+{
+	/* Constant texts of what may be missing: bit 1 the type, bit 2 the ttl, bit 4 the
+	 * scope; the comma is there because such a result is never empty otherwise. */
+	static const struct jtext missing[8] = {
+#define TEXT(s) {s, sizeof(s) - 1}
+	    TEXT(""),
+	    TEXT("\"resultType\":\"complete\","),
+	    TEXT("\"ttlMs\":0,"),
+	    TEXT("\"resultType\":\"complete\",\"ttlMs\":0,"),
+	    TEXT("\"cacheScope\":\"private\","),
+	    TEXT("\"resultType\":\"complete\",\"cacheScope\":\"private\","),
+	    TEXT("\"ttlMs\":0,\"cacheScope\":\"private\","),
+	    TEXT("\"resultType\":\"complete\",\"ttlMs\":0,\"cacheScope\":\"private\","),
+#undef TEXT
+	};
+	const struct json_span *slot = o->json->slot;
+	struct json_iter it;
+	struct jtext key, value;
+	unsigned lacks = slot[JSON_RESULT_TYPE].len == 0;
+	size_t n;
+
+	if (result_is_cacheable(r, o)) {
+		lacks |= slot[JSON_TTL_MS].len == 0 ? 2u : 0;
+		lacks |= slot[JSON_CACHE_SCOPE].len == 0 ? 4u : 0;
+	}
+	n = missing[lacks].n;
+	if (n == 0)
+		return;
+	json_iter_init(&it, o->body);
+	if (!json_next_member(&it, &key, &value))
+		n--; /* an empty object takes no comma */
+	json_edit_add(ed, slot[JSON_RESULT].off + 1, 0, missing[lacks].p, n);
+}
+
+static bool
+modern_map_error(
+    const struct request *r, const struct outcome *o, int64_t code, struct buf *out)
+{
+	struct wording_failure f = {.err = MV_PROTOCOL, .method = r->method};
+	struct jtext uri = {r->uri.data, r->uri.len};
+
+	f.upstream = upstream_name(r->call.u);
+	switch (code) {
+	case -32601:
+		if (r->method != METHOD_TOOLS_CALL)
+			return false;
+		wording_put_unknown(out, r->method,
+		    (struct jtext){
+			r->call.route->quoted, r->call.route->published.n + 2});
+		return true;
+	case -32002:
+		if (r->method != METHOD_RESOURCES_READ)
+			return false;
+		wording_put_no_resource(out, r->era->no_resource_code, uri);
+		return true;
+	case -32042:
+		/* A code of 2025-11-25 that this revision forbids to send. */
+		f.detail = "it asks for a URL elicitation that was not offered to it";
+		break;
+	default:
+		(void)o;
+		return false;
+	}
+	wording_put_failure(out, &f);
+	return true;
+}
+
+const struct front_era front_modern = {
+    .name = "modern",
+    .modern = true,
+    .no_resource_code = -32602,
+    .result_members =
+	"\"resultType\":\"complete\","
+	"\"_meta\":{\"io.modelcontextprotocol/serverInfo\":" SERVER_INFO "},",
+    .edit_result = modern_edit_result,
+    .map_error = modern_map_error,
+};

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * initialize, server/discover, ping, logging/setLevel: what opens and tunes a
+ * conversation.
+ *
+ * Invariants: a session's revision is fixed when initialize arrives; what is declared
+ * comes from the catalog once the lists are in.
+ * Spec: 2025-11-25 basic/lifecycle, server/utilities/logging; 2026-07-28
+ * server/discover.
+ */
+#include "client_priv.h"
+
+#include "mcpvisor/caps.h"
+#include "mcpvisor/log.h"
+
+#include <string.h>
+
+void
+client_session_init(struct client *c)
+{
+	c->session.level = MCP_LV_MAX;
+	c->session.subs = strmap_new();
+	buf_init(&c->session.client_info, CAP_MESSAGE_BYTES);
+}
+
+void
+client_session_fini(struct client *c)
+{
+	strmap_free(c->session.subs);
+	buf_fini(&c->session.client_info);
+}
+
+static void
+hello_put_caps(const struct gateway *g, struct buf *out)
+{
+	struct upstream_caps caps = gateway_caps(g);
+	size_t start;
+
+	buf_add_char(out, '{');
+	start = out->len;
+	if (caps.tools)
+		buf_add_str(out, "\"tools\":{\"listChanged\":true},");
+	if (caps.prompts)
+		buf_add_str(out, "\"prompts\":{\"listChanged\":true},");
+	if (caps.resources)
+		buf_addf(out, "\"resources\":{\"subscribe\":%s,\"listChanged\":true},",
+		    caps.subscribe ? "true" : "false");
+	if (caps.completions)
+		buf_add_str(out, "\"completions\":{},");
+	if (caps.logging)
+		buf_add_str(out, "\"logging\":{},");
+	if (out->err == MV_OK && out->len > start)
+		out->len--;
+	buf_add_char(out, '}');
+}
+
+static void
+hello_put_instructions(const struct gateway *g, struct buf *out)
+{
+	struct buf text;
+
+	buf_init(&text, CAP_OUT_BYTES);
+	gateway_put_instructions(g, &text);
+	if (text.len > 0 && text.err == MV_OK) {
+		buf_add_str(out, ",\"instructions\":");
+		json_put_string(out, text.data, text.len);
+	}
+	buf_fini(&text);
+}
+
+static void
+hello_reply_initialize(void *arg)
+{
+	struct request *r = arg;
+	struct client *c = r->c;
+	struct buf *out = &c->scratch;
+
+	buf_reset(out);
+	buf_addf(out, "{\"protocolVersion\":\"%s\",\"capabilities\":",
+	    revision_text(c->session.revision));
+	hello_put_caps(c->g, out);
+	buf_add_str(out, ",\"serverInfo\":" SERVER_INFO);
+	hello_put_instructions(c->g, out);
+	buf_add_char(out, '}');
+	request_reply_buf(r, "result", out);
+}
+
+static void
+hello_reply_discover(void *arg)
+{
+	struct request *r = arg;
+	struct buf *out = &r->c->scratch;
+
+	buf_reset(out);
+	buf_addf(out,
+	    "{%s\"supportedVersions\":[\"%s\"],\"capabilities\":", r->era->result_members,
+	    revision_text(REVISION_LATEST_MODERN));
+	hello_put_caps(r->c->g, out);
+	hello_put_instructions(r->c->g, out);
+	/* Upstreams come and go: what is offered is as fresh as the lists are. */
+	buf_add_str(out, ",\"ttlMs\":0,\"cacheScope\":\"private\"}");
+	request_reply_buf(r, "result", out);
+}
+
+static void
+hello_when_listed(struct request *r, void (*fn)(void *))
+{
+	r->waiter.fn = fn;
+	r->waiter.arg = r;
+	if (!gateway_wait(r->c->g, &r->waiter))
+		fn(r);
+}
+
+void
+handle_initialize(struct request *r, const struct link_msg *m)
+{
+	struct client *c = r->c;
+	struct jtext version = jtext_of(m->base, m->json->slot[JSON_P_VERSION]);
+	struct jtext info = jtext_of(m->base, m->json->slot[JSON_P_CLIENT_INFO]);
+	enum revision asked = revision_parse(version);
+
+	if (json_type(version) != '"' || version.n <= 2) {
+		request_fail(r, -32602,
+		    "Invalid params: protocolVersion must be a non-empty string");
+		return;
+	}
+	if (asked == REVISION_NONE || revision_is_modern(asked))
+		asked = REVISION_LATEST_LEGACY;
+	/* A second initialize on the same connection opens a new session. */
+	subs_clear(c);
+	c->session.open = true;
+	c->session.revision = asked;
+	gateway_set_level(c->g, &c->observer, MCP_LV_MAX);
+	c->session.level = MCP_LV_MAX;
+	buf_reset(&c->session.client_info);
+	if (json_type(info) == '{')
+		json_put(&c->session.client_info, info);
+	LOG_INFO("client", "session", "revision=%s client=%s", revision_text(asked),
+	    info.n ? LOG_ESC(info.p, info.n) : "none");
+	hello_when_listed(r, hello_reply_initialize);
+}
+
+void
+handle_discover(struct request *r, const struct link_msg *m)
+{
+	(void)m;
+	hello_when_listed(r, hello_reply_discover);
+}
+
+void
+handle_ping(struct request *r, const struct link_msg *m)
+{
+	struct iovec empty = {(void *)(uintptr_t) "{}", 2};
+
+	(void)m;
+	request_reply(r, "result", &empty, 1);
+}
+
+void
+handle_set_level(struct request *r, const struct link_msg *m)
+{
+	struct client *c = r->c;
+	enum mcp_level level =
+	    mcp_level_parse(jtext_of(m->base, m->json->slot[JSON_P_LEVEL]));
+
+	if (level == MCP_LV_MAX) {
+		request_fail(r, -32602,
+		    "Invalid params: level must be debug, info, notice, warning, error, "
+		    "critical, alert or emergency");
+		return;
+	}
+	c->session.level = level;
+	gateway_set_level(c->g, &c->observer, level);
+	handle_ping(r, m);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The four list methods: the merged array as one page.
+ *
+ * Invariants: a list waits for upstreams that are starting, bounded; one page has
+ * everything, so there is no cursor that we could have handed out.
+ * Spec: server/utilities/pagination, server/utilities/caching.
+ */
+#include "client_priv.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void
+list_reply(void *arg)
+{
+	struct request *r = arg;
+	struct gateway *g = r->c->g;
+	enum list_kind kind = list_kind_of(r->method);
+	struct gateway_list l = gateway_list(g, kind);
+	struct iovec iov[3];
+	char head[256], tail[96];
+	int n;
+
+	n = snprintf(
+	    head, sizeof(head), "{%s\"%s\":", r->era->result_members, list_member(kind));
+	iov[0] = (struct iovec){head, (size_t)n};
+	iov[1] = (struct iovec){(void *)(uintptr_t)l.body.p, l.body.n};
+	if (r->era->modern)
+		n = snprintf(tail, sizeof(tail), ",\"ttlMs\":%llu,\"cacheScope\":\"%s\"}",
+		    (unsigned long long)l.ttl_ms, l.is_private ? "private" : "public");
+	else
+		n = snprintf(tail, sizeof(tail), "}");
+	iov[2] = (struct iovec){tail, (size_t)n};
+	request_reply(r, "result", iov, 3);
+}
+
+void
+handle_list(struct request *r, const struct link_msg *m)
+{
+	struct jtext cursor = jtext_of(m->base, m->json->slot[JSON_P_CURSOR]);
+
+	if (cursor.n != 0 && json_type(cursor) != 'n') {
+		request_fail(
+		    r, -32602, "Invalid params: unknown cursor; the list has one page");
+		return;
+	}
+	r->waiter.fn = list_reply;
+	r->waiter.arg = r;
+	if (!gateway_wait(r->c->g, &r->waiter))
+		list_reply(r);
+}
