@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* Shared by the parts of the import: import.c, import_entry.c, import_options.c, jsonc.c.
+ */
+#ifndef MCPVISOR_IMPORT_PRIV_H
+#define MCPVISOR_IMPORT_PRIV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "import_text_priv.h"
+
+#include "mcpvisor/import.h"
+
+#include <jansson.h>
+
+/* Turns JSON with comments and trailing commas into JSON, in place: what is no JSON
+ * becomes white space, so that lines and columns stay. MV_SYNTAX with *line set for a
+ * comment that does not end. */
+enum mv_err jsonc_blank(char *p, size_t n, int *line) MCPVISOR_MUST_CHECK;
+
+/* One parse under way. */
+struct import_ctx {
+	const char *file;
+	const struct import_env *env;
+	struct import_result *r;
+};
+
+/* One entry of the file: the tree that is read, and the text, which still knows how a
+ * number was written. */
+struct import_entry {
+	const char *name;
+	int line;
+	json_t *tree;
+	struct import_text text;
+};
+
+void import_warn(struct import_ctx *x, const struct import_entry *e, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* NULL: the entry is switched off and was left out with a warning. */
+struct upstream_conf *import_entry_read(
+    struct import_ctx *x, const struct import_entry *e);
+
+/* Sets broken, unless an earlier fault is there already. Returns false. */
+bool import_break(struct upstream_conf *c, enum mv_err err, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The member "mcpvisor" of an entry; false when c was broken. */
+bool import_options_read(struct upstream_conf *c, json_t *options);
+
+#endif
