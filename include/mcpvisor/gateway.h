@@ -34,6 +34,8 @@ struct gateway_waiter {
 	struct gateway_waiter *next, **prev;
 	struct gateway *g; /* set while waiting */
 	void (*fn)(void *arg);
+	/* One more list is in; it may unwait itself. NULL: it wants them all. */
+	void (*retry)(void *arg);
 	void *arg;
 };
 /* False: there is nothing to wait for. Else fn comes, in order of waiting. */
@@ -64,6 +66,9 @@ struct gateway_list {
 	uint64_t ttl_ms;
 	bool is_private;
 };
+/* Somebody relies on hearing of changes from now on, whether it was given lists or has
+ * them from before. */
+void gateway_note_listener(struct gateway *g);
 /* Valid until control returns to the loop. */
 struct gateway_list gateway_list(struct gateway *g, enum list_kind kind);
 /* The union of what upstreams offer; everything while some are still starting. */

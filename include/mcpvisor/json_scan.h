@@ -53,6 +53,8 @@ enum json_level {
 	X(P_VERSION, PARAMS, "protocolVersion", OTHER, true)                             \
 	X(P_CAPABILITIES, PARAMS, "capabilities", OTHER, true)                           \
 	X(P_CLIENT_INFO, PARAMS, "clientInfo", OTHER, true)                              \
+	X(P_INPUT_RESPONSES, PARAMS, "inputResponses", OTHER, false)                     \
+	X(P_REQUEST_STATE, PARAMS, "requestState", OTHER, false)                         \
 	X(P_NOTIFICATIONS, PARAMS, "notifications", OTHER, true)                         \
 	X(M_PROGRESS_TOKEN, META, "progressToken", OTHER, true)                          \
 	X(M_VERSION, META, "io.modelcontextprotocol/protocolVersion", OTHER, true)       \

@@ -19,6 +19,9 @@ void naming_map(const char *name, size_t n, struct buf *out);
 /* Appends the original of a mapped form (never fails: what is no escape stays). */
 void naming_unmap(const char *mapped, size_t n, struct buf *out);
 
+/* Appends what the preferred names of an upstream begin with. */
+void naming_prefix(const char *upstream, const char *prefix, struct buf *out);
+
 enum naming_form {
 	NAMING_PREFERRED, /* prefix + name, short form over the budget */
 	NAMING_QUALIFIED, /* upstream + "__" + name, whatever the prefix */

@@ -145,6 +145,8 @@ const struct ulist *upstream_list(const struct upstream *u, enum list_kind kind)
 /* Why it is not ready, for people; "" if it is. */
 const char *upstream_reason(const struct upstream *u);
 
+/* Why it cannot even hold a call; MV_OK if it can. */
+enum mv_err upstream_refusal(const struct upstream *u);
 /* Sends a client's request, or holds it while the upstream starts. On MV_OK r is in
  * flight and on_done will come, never before returning. Otherwise (MV_BUSY,
  * MV_BACKOFF, MV_PARKED, MV_NOMEM, ...) nothing happened. */

@@ -34,6 +34,7 @@ struct request {
 	struct listen *listen;
 	struct legacy_sub *sub; /* resources/subscribe that waits for its answer */
 	struct buf uri;		/* of resources/read, for errors that name it */
+	bool takes_url;		/* its client can be sent to a URL (elicitation) */
 	char *heap;
 	char text[REQUEST_TEXT_BYTES];
 };
@@ -48,10 +49,10 @@ struct front_era {
 	/* Adds what this era wants in a forwarded result. */
 	void (*edit_result)(
 	    const struct request *r, const struct outcome *o, struct json_edits *ed);
-	/* Writes the error object for an upstream's error that this era must see in
-	 * another form. False: it passes as it is. */
-	bool (*map_error)(const struct request *r, const struct outcome *o, int64_t code,
-	    struct buf *out);
+	/* Writes what this era must see in place of an upstream's error, and returns the
+	 * member that it is: "error" or "result". NULL: the error passes as it is. */
+	const char *(*map_error)(const struct request *r, const struct outcome *o,
+	    int64_t code, struct buf *out);
 };
 extern const struct front_era front_legacy, front_modern;
 /* Checks of a modern request that come before its method. False: out has the error. */

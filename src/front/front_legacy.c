@@ -18,7 +18,7 @@ legacy_edit_result(
 	(void)ed;
 }
 
-static bool
+static const char *
 legacy_map_error(
     const struct request *r, const struct outcome *o, int64_t code, struct buf *out)
 {
@@ -27,19 +27,19 @@ legacy_map_error(
 	switch (code) {
 	case -32601:
 		if (r->method != METHOD_TOOLS_CALL)
-			return false;
+			return NULL;
 		wording_put_unknown(out, r->method,
 		    (struct jtext){
 			r->call.route->quoted, r->call.route->published.n + 2});
-		return true;
+		return "error";
 	case -32602:
 		uri = json_member(jtext_of(o->base, o->json->slot[JSON_E_DATA]), "uri");
 		if (r->method != METHOD_RESOURCES_READ || json_type(uri) != '"')
-			return false;
+			return NULL;
 		wording_put_no_resource(out, r->era->no_resource_code, uri);
-		return true;
+		return "error";
 	default:
-		return false;
+		return NULL;
 	}
 }
 

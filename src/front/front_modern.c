@@ -106,37 +106,89 @@ modern_edit_result(
 	json_edit_add(ed, slot[JSON_RESULT].off + 1, 0, missing[lacks].p, n);
 }
 
-static bool
+/* One elicitation of an error -32042 as a request of this revision, which has no id for
+ * it. */
+static void
+modern_put_elicitation(struct buf *out, struct jtext params)
+{
+	struct json_iter it;
+	struct jtext key, value;
+	const char *sep = "";
+
+	buf_add_str(out, "{\"method\":\"elicitation/create\",\"params\":{");
+	json_iter_init(&it, params);
+	while (json_next_member(&it, &key, &value)) {
+		if (json_string_is(key, "elicitationId"))
+			continue;
+		buf_add_str(out, sep);
+		sep = ",";
+		json_put(out, key);
+		buf_add_char(out, ':');
+		json_put(out, value);
+	}
+	buf_add_str(out, "}}");
+}
+
+/* A code of 2025-11-25 that this revision forbids to send: what it asks for is an
+ * input_required result now. */
+static const char *
+modern_map_elicitations(const struct request *r, const struct outcome *o, struct buf *out)
+{
+	struct jtext all =
+	    json_member(jtext_of(o->base, o->json->slot[JSON_E_DATA]), "elicitations");
+	struct wording_failure f = {.err = MV_PROTOCOL,
+	    .method = r->method,
+	    .upstream = upstream_name(r->call.u),
+	    .detail = "it asks for URL elicitations and names none"};
+	struct json_iter it;
+	struct jtext one;
+	unsigned n = 0;
+
+	if (!r->takes_url) {
+		wording_put_url_needed(out);
+		return "error";
+	}
+	buf_add_str(out, "{\"resultType\":\"input_required\",\"inputRequests\":{");
+	json_iter_init(&it, all);
+	while (json_type(all) == '[' && json_next_element(&it, &one)) {
+		if (json_type(one) != '{')
+			continue;
+		buf_addf(out, "%s\"url-%u\":", n > 0 ? "," : "", n + 1);
+		modern_put_elicitation(out, one);
+		n++;
+	}
+	buf_add_str(out, "}}");
+	if (n > 0)
+		return "result";
+	buf_reset(out);
+	wording_put_failure(out, &f);
+	return "error";
+}
+
+static const char *
 modern_map_error(
     const struct request *r, const struct outcome *o, int64_t code, struct buf *out)
 {
-	struct wording_failure f = {.err = MV_PROTOCOL, .method = r->method};
 	struct jtext uri = {r->uri.data, r->uri.len};
 
-	f.upstream = upstream_name(r->call.u);
 	switch (code) {
 	case -32601:
 		if (r->method != METHOD_TOOLS_CALL)
-			return false;
+			return NULL;
 		wording_put_unknown(out, r->method,
 		    (struct jtext){
 			r->call.route->quoted, r->call.route->published.n + 2});
-		return true;
+		return "error";
 	case -32002:
 		if (r->method != METHOD_RESOURCES_READ)
-			return false;
+			return NULL;
 		wording_put_no_resource(out, r->era->no_resource_code, uri);
-		return true;
+		return "error";
 	case -32042:
-		/* A code of 2025-11-25 that this revision forbids to send. */
-		f.detail = "it asks for a URL elicitation that was not offered to it";
-		break;
+		return modern_map_elicitations(r, o, out);
 	default:
-		(void)o;
-		return false;
+		return NULL;
 	}
-	wording_put_failure(out, &f);
-	return true;
 }
 
 const struct front_era front_modern = {

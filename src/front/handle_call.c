@@ -36,12 +36,14 @@ call_reply_error(struct request *r, const struct outcome *o)
 {
 	struct buf *out = &r->c->scratch;
 	struct iovec iov = {(void *)(uintptr_t)o->body.p, o->body.n};
+	const char *member;
 	int64_t code = 0;
 
 	(void)json_int(jtext_of(o->base, o->json->slot[JSON_E_CODE]), &code);
 	buf_reset(out);
-	if (r->era->map_error(r, o, code, out))
-		request_reply_buf(r, "error", out);
+	member = r->era->map_error(r, o, code, out);
+	if (member != NULL)
+		request_reply_buf(r, member, out);
 	else
 		request_reply(r, "error", &iov, 1);
 }
@@ -161,6 +163,11 @@ handle_forward(struct request *r, const struct link_msg *m)
 	 * a call that waits for the lists. */
 	if (r->method == METHOD_RESOURCES_READ || !gateway_is_settled(c->g))
 		json_put(&r->uri, name);
+	r->takes_url =
+	    json_member(json_member(jtext_of(m->base, m->json->slot[JSON_M_CLIENT_CAPS]),
+			    "elicitation"),
+		"url")
+		.n != 0;
 	r->call.cb = &call_callbacks;
 	r->call.arg = r;
 	r->call.owner = &c->observer;

@@ -75,6 +75,8 @@ hello_reply_initialize(void *arg)
 	struct client *c = r->c;
 	struct buf *out = &c->scratch;
 
+	/* A session hears of changes without asking for them. */
+	gateway_note_listener(c->g);
 	buf_reset(out);
 	buf_addf(out, "{\"protocolVersion\":\"%s\",\"capabilities\":",
 	    revision_text(c->session.revision));

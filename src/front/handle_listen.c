@@ -272,6 +272,42 @@ listen_on_updated(void *arg, const struct link_msg *m)
 	buf_fini(&b);
 }
 
+static bool
+array_has_strings_only(struct jtext array)
+{
+	struct json_iter it;
+	struct jtext v;
+
+	json_iter_init(&it, array);
+	while (json_next_element(&it, &v))
+		if (json_type(v) != '"')
+			return false;
+	return true;
+}
+
+/* What is wrong with a filter; NULL: nothing. */
+static const char *
+listen_filter_fault(struct jtext filter)
+{
+	static const char *const flags[] = {
+	    "toolsListChanged", "promptsListChanged", "resourcesListChanged"};
+	struct jtext v;
+
+	if (json_type(filter) != '{')
+		return "Invalid params: notifications must be an object";
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		v = json_member(filter, flags[i]);
+		if (v.n != 0 && json_type(v) != 't' && json_type(v) != 'f')
+			return "Invalid params: toolsListChanged, promptsListChanged and "
+			       "resourcesListChanged must be booleans";
+	}
+	v = json_member(filter, "resourceSubscriptions");
+	if (v.n != 0 && (json_type(v) != '[' || !array_has_strings_only(v)))
+		return "Invalid params: resourceSubscriptions must be an array of "
+		       "strings";
+	return NULL;
+}
+
 static size_t
 array_count(struct jtext array)
 {
@@ -325,12 +361,12 @@ handle_listen(struct request *r, const struct link_msg *m)
 {
 	struct client *c = r->c;
 	struct jtext filter = jtext_of(m->base, m->json->slot[JSON_P_NOTIFICATIONS]);
+	const char *fault = listen_filter_fault(filter);
 	struct jtext uris;
 	struct listen *l;
 
-	if (json_type(filter) != '{') {
-		request_fail(
-		    r, -32602, "Invalid params: notifications must be an object");
+	if (fault != NULL) {
+		request_fail(r, -32602, fault);
 		return;
 	}
 	uris = json_member(filter, "resourceSubscriptions");
@@ -355,6 +391,7 @@ handle_listen(struct request *r, const struct link_msg *m)
 		l->kinds |= 1u << LIST_PROMPTS;
 	if (json_is_true(json_member(filter, "resourcesListChanged")))
 		l->kinds |= 1u << LIST_RESOURCES | 1u << LIST_TEMPLATES;
+	gateway_note_listener(c->g);
 	listen_subscribe(l, uris);
 	if (l->n_waiting == 0)
 		listen_ack(l);

@@ -14,7 +14,9 @@
 
 #include "gateway_priv.h"
 
+#include "mcpvisor/caps.h"
 #include "mcpvisor/metrics.h"
+#include "mcpvisor/naming.h"
 
 #include <string.h>
 
@@ -174,21 +176,90 @@ call_launch(struct call *c, struct upstream_call *req)
 	return upstream_send(c->u, &c->req, req);
 }
 
+/* Whose tool or prompt it would be, going by the name, while that upstream has not told
+ * what it has. Not a route: only the reason why there is none. */
+static struct upstream *
+call_suspect(struct call *c, const struct upstream_call *req)
+{
+	enum list_kind kind =
+	    req->method == METHOD_TOOLS_CALL ? LIST_TOOLS : LIST_PROMPTS;
+	struct jtext name =
+	    gateway_text(c->g, jtext_of(req->base, req->json->slot[JSON_P_NAME]));
+	struct upstream *found = NULL;
+	struct buf prefix;
+
+	buf_init(&prefix, CAP_URI_BYTES);
+	for (size_t i = 0; i < gateway_count(c->g) && found == NULL; i++) {
+		struct upstream *u = gateway_upstream(c->g, i);
+		const struct upstream_conf *conf = upstream_conf_of(u);
+
+		if (upstream_list(u, kind)->is_known)
+			continue;
+		buf_reset(&prefix);
+		naming_prefix(conf->name, conf->prefix, &prefix);
+		if (prefix.len > 0 && name.n > prefix.len &&
+		    memcmp(name.p, prefix.data, prefix.len) == 0)
+			found = u;
+	}
+	buf_fini(&prefix);
+	return found;
+}
+
+/* Nobody has what req names: what is to be said of it now. MV_NOT_FOUND: nobody will. */
+static enum mv_err
+call_explain(struct call *c, const struct upstream_call *req)
+{
+	enum mv_err err;
+
+	c->u = call_suspect(c, req);
+	if (c->u == NULL)
+		return MV_NOT_FOUND;
+	err = upstream_refusal(c->u);
+	return err != MV_OK ? err : MV_STARTING;
+}
+
+static enum mv_err
+call_again(struct call *c)
+{
+	enum mv_err err = call_route(c, &c->copy->call);
+
+	return err == MV_OK ? call_launch(c, &c->copy->call) : err;
+}
+
+static void
+call_end_wait(struct call *c, enum mv_err err)
+{
+	struct outcome o = {.kind = OUTCOME_FAILED, .err = err};
+
+	upstream_call_free(c->copy);
+	c->copy = NULL;
+	if (err != MV_OK)
+		on_done(c, &o);
+}
+
+/* One more list is in. */
+static void
+on_list(void *arg)
+{
+	struct call *c = arg;
+	enum mv_err err = call_again(c);
+
+	if (err == MV_NOT_FOUND)
+		return;
+	gateway_unwait(&c->waiter);
+	call_end_wait(c, err);
+}
+
 /* The lists are in, or their time is over: now nobody means nobody. */
 static void
 on_lists(void *arg)
 {
 	struct call *c = arg;
-	struct upstream_call_copy *copy = c->copy;
-	struct outcome o = {.kind = OUTCOME_FAILED};
+	enum mv_err err = call_again(c);
 
-	c->copy = NULL;
-	o.err = call_route(c, &copy->call);
-	if (o.err == MV_OK)
-		o.err = call_launch(c, &copy->call);
-	upstream_call_free(copy);
-	if (o.err != MV_OK)
-		on_done(c, &o);
+	if (err == MV_NOT_FOUND)
+		err = call_explain(c, &c->copy->call);
+	call_end_wait(c, err);
 }
 
 enum mv_err
@@ -200,18 +271,23 @@ call_start(struct gateway *g, struct call *c, const struct upstream_call *req)
 	c->g = g;
 	metrics_add(METRIC_CALLS, 1);
 	err = call_route(c, &mine);
-	if (err == MV_NOT_FOUND) {
-		c->waiter.fn = on_lists;
-		c->waiter.arg = c;
-		if (!gateway_wait(g, &c->waiter))
-			return err;
-		c->copy = upstream_call_dup(&mine);
-		if (c->copy != NULL)
-			return MV_OK;
-		gateway_unwait(&c->waiter);
-		return MV_NOMEM;
-	}
-	return err == MV_OK ? call_launch(c, &mine) : err;
+	if (err == MV_OK)
+		return call_launch(c, &mine);
+	if (err != MV_NOT_FOUND)
+		return err;
+	/* Wait for lists that may yet have it, unless its owner is known to be down. */
+	err = call_explain(c, &mine);
+	c->waiter.fn = on_lists;
+	c->waiter.retry = on_list;
+	c->waiter.arg = c;
+	if ((err != MV_NOT_FOUND && err != MV_STARTING) || !gateway_wait(g, &c->waiter))
+		return err;
+	c->u = NULL;
+	c->copy = upstream_call_dup(&mine);
+	if (c->copy != NULL)
+		return MV_OK;
+	gateway_unwait(&c->waiter);
+	return MV_NOMEM;
 }
 
 void

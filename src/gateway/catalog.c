@@ -184,6 +184,8 @@ catalog_route(struct catalog *c, enum list_kind kind, uint32_t owner, struct jte
 		buf_reset(&c->key);
 		buf_add(&c->key, &owner, sizeof(owner));
 		buf_add(&c->key, c->original.data, c->original.len);
+		if (c->key.err != MV_OK)
+			return NULL;
 		r = strmap_get(m->by_owner, c->key.data, c->key.len);
 		if (r != NULL)
 			return r;

@@ -118,6 +118,27 @@ on_burst_timer(void *arg)
 	}
 }
 
+void
+gateway_note_listener(struct gateway *g)
+{
+	/* While upstreams start, lists grow: that is no change of what somebody had. */
+	for (unsigned k = 0; k < LIST_MAX && g->wait_over; k++)
+		if (!g->announced[k])
+			gateway_baseline(g, (enum list_kind)k);
+}
+
+static void
+gateway_retry(struct gateway *g)
+{
+	struct gateway_waiter *next;
+
+	for (struct gateway_waiter *w = g->waiters; w != NULL; w = next) {
+		next = w->next;
+		if (w->retry != NULL)
+			w->retry(w->arg);
+	}
+}
+
 static void
 on_list(void *arg, struct upstream *u, enum list_kind kind, bool changed)
 {
@@ -128,6 +149,7 @@ on_list(void *arg, struct upstream *u, enum list_kind kind, bool changed)
 	if (!changed)
 		return;
 	catalog_mark(g->catalog, kind);
+	gateway_retry(g);
 	/* Nobody can have an old copy of what was never given out. */
 	if (!g->announced[kind])
 		return;
@@ -152,6 +174,7 @@ on_settled(void *arg, struct upstream *u)
 		return;
 	LOG_NOTICE("gateway", "all lists are in", "upstreams=%zu", g->n);
 	gateway_wake(g);
+	gateway_note_listener(g);
 }
 
 struct owner_search {

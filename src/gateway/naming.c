@@ -85,17 +85,23 @@ naming_shorten(struct buf *full, size_t start, const char *upstream, const char 
 }
 
 void
-naming_publish(const char *upstream, const char *prefix, const char *name, size_t n,
-    enum naming_form form, struct buf *out)
+naming_prefix(const char *upstream, const char *prefix, struct buf *out)
 {
-	size_t start = out->len;
-
-	if (prefix != NULL && form != NAMING_QUALIFIED) {
+	if (prefix != NULL) {
 		naming_map(prefix, strlen(prefix), out);
 	} else {
 		naming_map(upstream, strlen(upstream), out);
 		buf_add_str(out, "__");
 	}
+}
+
+void
+naming_publish(const char *upstream, const char *prefix, const char *name, size_t n,
+    enum naming_form form, struct buf *out)
+{
+	size_t start = out->len;
+
+	naming_prefix(upstream, form == NAMING_QUALIFIED ? NULL : prefix, out);
 	naming_map(name, n, out);
 	if (out->err == MV_OK &&
 	    (form == NAMING_HASHED || out->len - start > CAP_NAME_BYTES))

@@ -151,3 +151,13 @@ wording_put_revision(struct buf *out, const char *supported, struct jtext reques
 	json_put(out, requested);
 	buf_add_str(out, "}}");
 }
+
+void
+wording_put_url_needed(struct buf *out)
+{
+	wording_put_head(out, -32021);
+	buf_add_str(out,
+	    "\"The upstream needs the user to open a URL: declare the client "
+	    "capability elicitation.url to be asked\",\"data\":"
+	    "{\"requiredCapabilities\":{\"elicitation\":{\"url\":{}}}}}");
+}

@@ -13,8 +13,18 @@
 #include <stdio.h>
 #include <string.h>
 
-static const enum json_slot era_members[] = {JSON_M_VERSION, JSON_M_CLIENT_INFO,
-    JSON_M_CLIENT_CAPS, JSON_M_LOG_LEVEL, JSON_M_SUBSCRIPTION};
+/* What only modern clients send, and the object it is sent in. */
+static const struct {
+	enum json_slot slot, object;
+} modern_members[] = {
+    {JSON_M_VERSION, JSON_P_META},
+    {JSON_M_CLIENT_INFO, JSON_P_META},
+    {JSON_M_CLIENT_CAPS, JSON_P_META},
+    {JSON_M_LOG_LEVEL, JSON_P_META},
+    {JSON_M_SUBSCRIPTION, JSON_P_META},
+    {JSON_P_INPUT_RESPONSES, JSON_PARAMS},
+    {JSON_P_REQUEST_STATE, JSON_PARAMS},
+};
 
 static const char *
 legacy_edit_params(struct upstream *u, const struct upstream_call *c, uint64_t id,
@@ -24,11 +34,11 @@ legacy_edit_params(struct upstream *u, const struct upstream_call *c, uint64_t i
 	struct json_span token = json->slot[JSON_M_PROGRESS_TOKEN];
 
 	(void)u;
-	for (size_t i = 0; i < sizeof(era_members) / sizeof(era_members[0]); i++) {
-		enum json_slot slot = era_members[i];
+	for (size_t i = 0; i < sizeof(modern_members) / sizeof(modern_members[0]); i++) {
+		enum json_slot slot = modern_members[i].slot;
 
 		if (json->slot[slot].len != 0)
-			json_edit_cut(ed, c->base, json->slot[JSON_P_META],
+			json_edit_cut(ed, c->base, json->slot[modern_members[i].object],
 			    json->key_off[slot], json->slot[slot]);
 	}
 	if (token.len != 0) {
@@ -58,7 +68,8 @@ legacy_on_watched(void *arg, const struct outcome *o)
 		return;
 	}
 	/* A process that died with the question open is asked again when it is back. */
-	if (o->kind == OUTCOME_FAILED && o->err != MV_TIMEOUT && o->err != MV_STOPPING)
+	if (o->kind == OUTCOME_FAILED && !w->u->stopping &&
+	    (w->u->era == NULL || o->err == MV_DIED))
 		return;
 	w->settled = true;
 	w->on_settled(w->arg, refused ? o : NULL);
@@ -166,6 +177,13 @@ legacy_on_notification(struct upstream *u, enum method m, const struct link_msg 
 		upstream_list_changed(u, m);
 }
 
+static bool
+legacy_refuses_us(const struct outcome *o)
+{
+	(void)o;
+	return false;
+}
+
 const struct era_ops era_legacy = {
     .name = "legacy",
     .edit_params = legacy_edit_params,
@@ -176,4 +194,5 @@ const struct era_ops era_legacy = {
     .unwatch = legacy_unwatch,
     .set_level = legacy_set_level,
     .on_notification = legacy_on_notification,
+    .refuses_us = legacy_refuses_us,
 };

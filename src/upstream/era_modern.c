@@ -136,6 +136,27 @@ listen_put_filter(const struct upstream *u, struct buf *out)
 	return true;
 }
 
+/* Servers may write the same URI with other escapes. */
+static bool
+uris_have(struct jtext uris, struct jtext wanted)
+{
+	struct buf b;
+	struct json_iter it;
+	struct jtext uri;
+	bool found = false;
+
+	if (json_type(uris) != '[')
+		return false;
+	buf_init(&b, CAP_URI_BYTES * 6);
+	if (json_string_decode(wanted, &b) && buf_cstr(&b) != NULL) {
+		json_iter_init(&it, uris);
+		while (!found && json_next_element(&it, &uri))
+			found = json_string_is(uri, b.data);
+	}
+	buf_fini(&b);
+	return found;
+}
+
 /* Tells watches that were part of a listen: o NULL takes the acknowledged set. */
 static void
 listen_settle(struct upstream *u, struct jtext uris, const struct outcome *o)
@@ -143,22 +164,19 @@ listen_settle(struct upstream *u, struct jtext uris, const struct outcome *o)
 	static const struct outcome left_out = {
 	    .kind = OUTCOME_FAILED, .err = MV_UNSUPPORTED};
 	struct upstream_watch *next;
+	/* One that came after the listen was sent waits for the next listen. */
+	bool more = u->relisten || timer_is_set(&u->listen_timer);
 
 	for (struct upstream_watch *w = u->watches; w != NULL; w = next) {
 		const struct outcome *answer = o != NULL ? o : &left_out;
-		struct json_iter it;
-		struct jtext uri;
 
 		next = w->next;
 		if (w->settled)
 			continue;
-		if (o == NULL && json_type(uris) == '[') {
-			json_iter_init(&it, uris);
-			while (json_next_element(&it, &uri))
-				if (uri.n == w->uri.n &&
-				    memcmp(uri.p, w->uri.p, uri.n) == 0)
-					answer = NULL;
-		}
+		if (o == NULL && uris_have(uris, w->uri))
+			answer = NULL;
+		else if (o == NULL && more)
+			continue;
 		w->settled = true;
 		w->on_settled(w->arg, answer);
 	}
@@ -181,13 +199,13 @@ modern_listen(struct upstream *u)
 	buf_init(&b, CAP_MESSAGE_BYTES);
 	if (listen_put_filter(u, &b) && b.err == MV_OK) {
 		next->acked = false;
-		next->req.is_endless = true;
+		next->req.is_endless = false; /* until it is acknowledged */
 		o.err = upstream_ask(u, &next->req, METHOD_LISTEN, buf_cstr(&b));
 	} else {
 		o.err = b.err != MV_OK ? b.err : MV_UNSUPPORTED;
 		upstream_cancel(&u->listens[u->listen_now].req, NULL);
 	}
-	if (o.err != MV_OK)
+	if (o.err != MV_OK && o.err != MV_CLOSED)
 		listen_settle(u, (struct jtext){NULL, 0}, &o);
 	buf_fini(&b);
 }
@@ -204,12 +222,14 @@ on_listen_done(void *arg, const struct outcome *o)
 {
 	struct mlisten *l = arg;
 	struct upstream *u = l->u;
-	int64_t code = 0;
 
-	if (o->kind == OUTCOME_FAILED)
+	if (o->kind == OUTCOME_FAILED && o->err != MV_TIMEOUT && o->err != MV_PROTOCOL)
 		return; /* it comes back with the process */
-	if (o->kind == OUTCOME_ERROR) {
-		(void)json_int(jtext_of(o->base, o->json->slot[JSON_E_CODE]), &code);
+	if (o->kind == OUTCOME_FAILED) {
+		listen_settle(u, (struct jtext){NULL, 0}, o);
+		return;
+	}
+	if (o->kind == OUTCOME_ERROR && !l->acked) {
 		LOG_WARNING("upstream", "subscriptions/listen refused",
 		    "upstream=%s error=%s", UNAME(u), LOG_ESC(o->body.p, o->body.n));
 		listen_settle(u, (struct jtext){NULL, 0}, o);
@@ -231,6 +251,7 @@ listen_on_ack(struct upstream *u, const struct link_msg *msg)
 	if (r == NULL || r != &next->req || next->acked)
 		return;
 	next->acked = true;
+	next->req.is_endless = true;
 	upstream_cancel(&u->listens[u->listen_now].req, NULL);
 	u->listen_now = !u->listen_now;
 	listen_settle(u,
@@ -322,6 +343,15 @@ modern_set_level(struct upstream *u)
 	(void)u; /* each request says it */
 }
 
+static bool
+modern_refuses_us(const struct outcome *o)
+{
+	int64_t code = 0;
+
+	(void)json_int(jtext_of(o->base, o->json->slot[JSON_E_CODE]), &code);
+	return code == RPC_VERSION || code == RPC_HEADER_MISMATCH;
+}
+
 void
 era_modern_init(struct upstream *u)
 {
@@ -349,4 +379,5 @@ const struct era_ops era_modern = {
     .unwatch = modern_unwatch,
     .set_level = modern_set_level,
     .on_notification = modern_on_notification,
+    .refuses_us = modern_refuses_us,
 };

@@ -124,6 +124,16 @@ st_legacy(struct upstream *u)
 	st_ready(u, &era_legacy, ERA_LEGACY);
 }
 
+void
+upstream_give_up(struct upstream *u, const char *why)
+{
+	timer_clear(&u->probe_timer);
+	timer_clear(&u->start_timer);
+	upstream_forget(&u->discover);
+	upstream_forget(&u->init);
+	child_fail(u->child, why);
+}
+
 static void
 st_initialize(struct upstream *u)
 {
@@ -131,7 +141,7 @@ st_initialize(struct upstream *u)
 	if (u->conf->era == ERA_MODERN) {
 		upstream_set_reason(u, "era is pinned to modern, but the server refused "
 				       "server/discover");
-		child_fail(u->child, "not modern");
+		upstream_give_up(u, "not modern");
 		return;
 	}
 	upstream_send_initialize(u);
@@ -162,7 +172,7 @@ st_fail(struct upstream *u)
 {
 	/* What was learnt may be what is wrong now: look again next time. */
 	u->known_era = u->conf->era;
-	child_fail(u->child, "handshake failed");
+	upstream_give_up(u, "handshake failed");
 }
 
 static void
@@ -187,6 +197,8 @@ st_down(struct upstream *u)
 	if (u->era != NULL)
 		u->era->on_down(u);
 	u->era = NULL;
+	upstream_forget(&u->discover);
+	upstream_forget(&u->init);
 	upstream_set_state(u, UPSTREAM_ST_DOWN, "down");
 	if (u->reason[0] == '\0' && end->err != MV_OK)
 		upstream_set_reason(u, "%s", end->text);
@@ -306,8 +318,9 @@ on_child_down(void *arg, const struct child_end *end, bool wanted)
 	/* A legacy server may end because something came before initialize: it gets one
 	 * more start, uncounted, that spares it the probe. After that, failed starts
 	 * with and without it take turns. */
-	probing = probing && end->err == MV_DIED && u->conf->era == ERA_AUTO;
-	excuse = probing && wanted && !u->excused && u->reason[0] == '\0';
+	probing = probing && end->err == MV_DIED && u->conf->era == ERA_AUTO &&
+		  u->reason[0] == '\0'; /* else we gave it up, for what it said */
+	excuse = probing && wanted && !u->excused;
 	upstream_event(u, UPSTREAM_EV_DOWN);
 	u->skip_probe = probing;
 	if (excuse) {
@@ -419,6 +432,9 @@ void
 upstream_stop(struct upstream *u, const struct child_ladder *ladder)
 {
 	u->stopping = true;
+	timer_clear(&u->probe_timer);
+	timer_clear(&u->start_timer);
+	upstream_lists_stop(u);
 	upstream_fail_all(u, MV_STOPPING, NULL);
 	if (u->child == NULL) {
 		u->cb->on_stopped(u->arg, u);

@@ -312,8 +312,7 @@ call_hold(struct upstream *u, struct upstream_req *r, const struct upstream_call
 	return MV_OK;
 }
 
-/* Why a call cannot even wait. */
-static enum mv_err
+enum mv_err
 upstream_refusal(const struct upstream *u)
 {
 	if (u->conf->broken != MV_OK)
@@ -457,6 +456,10 @@ upstream_on_reply(struct upstream *u, const struct link_msg *m)
 	if (m->env.kind == ENVELOPE_ERROR) {
 		o.kind = OUTCOME_ERROR;
 		o.body = jtext_of(m->base, m->json->slot[JSON_ERROR]);
+		if (r->is_call && u->era->refuses_us(&o))
+			o = (struct outcome){.kind = OUTCOME_FAILED,
+			    .err = MV_PROTOCOL,
+			    .detail = "it refuses the revision it offered"};
 	} else {
 		o.kind =
 		    json_string_is(jtext_of(m->base, m->json->slot[JSON_RESULT_TYPE]),

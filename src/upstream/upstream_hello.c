@@ -15,13 +15,6 @@
 
 #include <string.h>
 
-/* Errors that only a modern server sends; they must not make us fall back. */
-enum {
-	RPC_HEADER_MISMATCH = -32020,
-	RPC_MISSING_CAPABILITY = -32021,
-	RPC_VERSION = -32022
-};
-
 static bool
 cap_flag(struct jtext caps, const char *cap, const char *flag)
 {
@@ -114,8 +107,10 @@ on_discover_done(void *arg, const struct outcome *o)
 
 	switch (o->kind) {
 	case OUTCOME_FAILED:
-		return; /* the process or its time is gone, which is an event of its own
-			 */
+		if (o->err != MV_PROTOCOL)
+			return; /* the process is gone, which is an event of its own */
+		ev = UPSTREAM_EV_DISCOVER_LEGACY; /* an error with a string for a code */
+		break;
 	case OUTCOME_ERROR:
 		ev = hello_discover_refused(u, o);
 		break;
@@ -144,8 +139,14 @@ on_init_done(void *arg, const struct outcome *o)
 	struct upstream *u = arg;
 	struct jtext version;
 
-	if (o->kind == OUTCOME_FAILED)
+	if (o->kind == OUTCOME_FAILED) {
+		if (o->err != MV_PROTOCOL)
+			return;
+		upstream_set_reason(
+		    u, "answered initialize with what is no answer: %s", o->detail);
+		upstream_event(u, UPSTREAM_EV_INIT_BAD);
 		return;
+	}
 	if (o->kind == OUTCOME_ERROR) {
 		upstream_set_reason(
 		    u, "refused initialize: %s", LOG_ESC(o->body.p, o->body.n));

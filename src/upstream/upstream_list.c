@@ -195,6 +195,7 @@ static void
 lister_run(struct lister *l)
 {
 	timer_clear(&l->timer);
+	timer_clear(&l->expiry);
 	if (l->unsupported || l->u->era == NULL || l->u->stopping)
 		return;
 	if (l->running) {
@@ -228,6 +229,7 @@ upstream_lists_init(struct upstream *u)
 		ulist_init(&l->next, l->kind);
 		ulist_init(&u->lists[k], l->kind);
 		timer_init(&l->timer, u->loop, on_lister_timer, l);
+		timer_init(&l->expiry, u->loop, on_lister_timer, l);
 	}
 }
 
@@ -240,6 +242,7 @@ upstream_lists_fini(struct upstream *u)
 		ulist_fini(&u->lists[k]);
 		strmap_free(u->listers[k].seen);
 		timer_fini(&u->listers[k].timer);
+		timer_fini(&u->listers[k].expiry);
 	}
 }
 
@@ -266,6 +269,7 @@ upstream_lists_stop(struct upstream *u)
 		struct lister *l = &u->listers[k];
 
 		timer_clear(&l->timer);
+		timer_clear(&l->expiry);
 		upstream_forget(&l->req);
 		l->running = l->again = false;
 		strmap_free(l->seen);
@@ -279,14 +283,16 @@ upstream_list_changed(struct upstream *u, enum method m)
 {
 	for (unsigned k = 0; k < LIST_MAX; k++) {
 		struct lister *l = &u->listers[k];
+		uint64_t since = clock_now_ms() - l->started_ms;
 
 		if (list_changed_method(l->kind) != m || !list_is_declared(u, l->kind))
 			continue;
-		/* The first goes at once; a storm is one run at a time with a pause. */
-		if (l->running || clock_now_ms() - l->started_ms >= RELIST_PAUSE_MS)
+		/* The first goes at once; a storm is one run at a time with a pause. The
+		 * timer may be set already, but for the ttl. */
+		if (l->running || since >= RELIST_PAUSE_MS)
 			lister_run(l);
-		else if (!timer_is_set(&l->timer))
-			timer_set(&l->timer, RELIST_PAUSE_MS);
+		else
+			timer_set(&l->timer, RELIST_PAUSE_MS - since);
 	}
 }
 
@@ -299,6 +305,7 @@ upstream_refresh_stale(struct upstream *u, enum list_kind kind)
 
 	/* Only an upstream that gives hints says that its lists go stale. */
 	if (now->is_known && now->ttl_ms >= 0 && age > (uint64_t)now->ttl_ms &&
-	    age >= TTL_FLOOR_MS && !l->running && list_is_declared(u, kind))
+	    age >= TTL_FLOOR_MS && clock_now_ms() - l->started_ms >= TTL_FLOOR_MS &&
+	    !l->running && list_is_declared(u, kind))
 		lister_run(l);
 }

@@ -187,6 +187,7 @@ upstream_on_mute(void *arg)
 	MCPVISOR_ASSERT(u->magic == UPSTREAM_MAGIC);
 	link_free(u->link);
 	u->link = NULL;
+	upstream_lists_stop(u); /* half of a list is not what it offers */
 	upstream_fail_all(u, MV_DIED, "closed its standard output");
 }
 
@@ -200,7 +201,7 @@ on_write_end(void *arg, int errnum)
 	    LOG_ESC(u->conf->name, strlen(u->conf->name)), errnum);
 	/* A server that no longer reads cannot be called; if it is not about to end by
 	 * itself the ladder ends it. */
-	child_fail(u->child, "closed its input");
+	upstream_give_up(u, "closed its input");
 }
 
 const struct link_cb upstream_link_cb = {

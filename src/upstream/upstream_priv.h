@@ -42,7 +42,8 @@ struct lister {
 	struct ulist next;   /* being filled */
 	struct strmap *seen; /* cursors of this run */
 	struct upstream_req req;
-	struct timer timer; /* pause before the next run, or expiry of the ttl */
+	struct timer timer;  /* pause before the next run */
+	struct timer expiry; /* end of the ttl */
 	uint64_t started_ms;
 };
 
@@ -65,6 +66,8 @@ struct era_ops {
 	/* A notification that the common part does not handle. */
 	void (*on_notification)(
 	    struct upstream *u, enum method m, const struct link_msg *msg);
+	/* Whether an error speaks of our use of the protocol, which no client can mend. */
+	bool (*refuses_us)(const struct outcome *o);
 };
 extern const struct era_ops era_legacy, era_modern;
 void era_modern_init(struct upstream *u);
@@ -126,6 +129,9 @@ void upstream_event(struct upstream *u, enum upstream_event ev);
 void upstream_set_reason(struct upstream *u, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 void upstream_settle(struct upstream *u);
+/* This process has to go; it will not become ready any more, whatever it may still
+ * answer. */
+void upstream_give_up(struct upstream *u, const char *why);
 
 /* upstream_call.c */
 void upstream_calls_init(struct upstream *u);
@@ -155,6 +161,13 @@ void upstream_lists_fini(struct upstream *u);
 void upstream_lists_start(struct upstream *u); /* fetch all that it declares */
 void upstream_lists_stop(struct upstream *u);
 void upstream_list_changed(struct upstream *u, enum method m);
+
+/* Errors that only a modern server sends. */
+enum {
+	RPC_HEADER_MISMATCH = -32020,
+	RPC_MISSING_CAPABILITY = -32021,
+	RPC_VERSION = -32022
+};
 
 /* upstream_hello.c */
 void upstream_send_discover(struct upstream *u);

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: MIT
+"""Fixtures: serve() starts mcpvisor over upstreams and checks its end."""
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import mcp  # noqa: E402 (path first)
+import schema  # noqa: E402
+
+
+def pytest_report_header(config):
+    where = schema.folder()
+    return "mcp schemas: %s" % (where or "absent, no schema checks (set MCP_SCHEMA_DIR)")
+
+
+@pytest.fixture(scope="session")
+def binary():
+    for path in (os.environ.get("MCPVISOR"), mcp.REPO / "build" / "mcpvisor"):
+        if path and os.access(path, os.X_OK):
+            return Path(path).resolve()
+    pytest.fail("no mcpvisor binary: build it, or name it in $MCPVISOR")
+
+
+@pytest.fixture
+def serve(binary, tmp_path):
+    """serve(alpha={behaviour}, ...): a running Mcpvisor, ended and checked after."""
+    running = []
+
+    def start(upstreams=None, args=("--log-level", "debug"), env=None, text=None, file=True,
+              wrap=(), **named):
+        folder = tmp_path / ("run%d" % len(running))
+        folder.mkdir()
+        both = {**(upstreams or {}), **named}
+        running.append(mcp.Mcpvisor(binary, folder, both, args, env, text, file,
+                                    wrap))
+        return running[-1]
+
+    yield start
+    problems = []
+    for mv in reversed(running):
+        try:
+            mv.check_end()
+        except Exception as e:  # every run is ended before the first fault is shown
+            problems.append(e)
+    if problems:
+        raise problems[0]

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: MIT
+"""Arrays of messages: part of 2025-03-26 and of no other revision."""
+import pytest
+
+PINGS = '[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":"1","method":"ping"}]'
+
+
+def take_array(mv):
+    return mv.take(lambda m: isinstance(m.msg, list), what="an array").msg
+
+
+@pytest.mark.parametrize("revision", ["2024-11-05", "2025-06-18", "2025-11-25"])
+def test_o_017_no_batches_in_other_revisions(serve, revision):
+    mv = serve(alpha={"tools": ["echo"]})
+    mv.legacy(revision)
+    mv.line(PINGS)
+    got = mv.take(lambda m: "error" in m.msg)
+    assert got.code == -32600 and got.msg.get("id") is None
+    assert mv.ask("ping").result == {}
+
+
+def test_o_017_a_batch_is_answered_by_an_array(serve):
+    mv = serve(alpha={"tools": ["echo"]})
+    mv.legacy("2025-03-26")
+    mv.line(PINGS)
+    got = take_array(mv)
+    assert {repr(m["id"]) for m in got} == {"1", "'1'"}
+    assert all(m["result"] == {} for m in got)
+
+
+@pytest.mark.parametrize("revision", ["2025-03-26", "2025-11-25"])
+def test_o_017_the_empty_batch_is_refused(serve, revision):
+    mv = serve(alpha={"tools": ["echo"]})
+    mv.legacy(revision)
+    mv.line("[]")
+    assert mv.take(lambda m: isinstance(m.msg, dict) and "error" in m.msg).code == -32600
+    assert mv.ask("ping").result == {}
+
+
+def test_a_batch_of_calls_notices_and_rubbish(serve):
+    mv = serve(alpha={"tools": ["echo"]}, beta={"tools": ["echo"]})
+    mv.legacy("2025-03-26")
+    mv.line('[{"jsonrpc":"2.0","id":11,"method":"tools/call","params":{"name":"alpha__echo",'
+            '"arguments":{"a":1.0}}},{"jsonrpc":"2.0","method":"notifications/foo"},7,'
+            '{"jsonrpc":"2.0","id":12,"method":"tools/call","params":{"name":"beta__echo",'
+            '"arguments":{"b":2}}},{"jsonrpc":"2.0","id":13,"method":"no/such"}]')
+    got = {m.get("id"): m for m in take_array(mv)}
+    assert set(got) == {11, 12, 13, None}
+    assert got[11]["result"]["content"][0]["text"] == '{"a":1.0}'
+    assert got[12]["result"]["structuredContent"] == {"b": 2}
+    assert got[13]["error"]["code"] == -32601
+    assert got[None]["error"]["code"] == -32600
+
+
+def test_a_batch_of_notifications_has_no_answer(serve):
+    mv = serve(alpha={"tools": ["echo"]})
+    mv.legacy("2025-03-26")
+    mv.line('[{"jsonrpc":"2.0","method":"notifications/foo"},'
+            '{"jsonrpc":"2.0","method":"notifications/initialized"}]')
+    mv.fence()
+    assert mv.pending == []
+
+
+def test_a_cancelled_member_is_left_out(serve):
+    mv = serve(alpha={"tools": ["echo", "hold"], "calls": {"hold": [["gate", "go"]]}})
+    mv.legacy("2025-03-26")
+    mv.line('[{"jsonrpc":"2.0","id":21,"method":"tools/call","params":{"name":"alpha__hold"}},'
+            '{"jsonrpc":"2.0","id":22,"method":"ping"}]')
+    mv["alpha"].wait_input("tools/call")
+    mv.cancel(21)
+    assert [m["id"] for m in take_array(mv)] == [22]
+
+
+def test_an_upstream_of_2025_03_26_may_answer_in_a_batch(serve):
+    noisy = '{"jsonrpc":"2.0","method":"notifications/message","params":' \
+            '{"level":"error","data":"x"}}'
+    mv = serve(alpha={
+        "versions": ["2025-03-26"], "tools": ["echo", "array"],
+        "calls": {"array": [["raw", "[" + noisy + ',{"jsonrpc":"2.0","id":${ID},"result":'
+                                    '{"content":[]}}]']]}})
+    mv.legacy()
+    assert mv.call("alpha__array").result == {"content": []}
+
+
+def test_an_array_from_a_newer_upstream_is_noise(serve):
+    mv = serve(alpha={
+        "tools": ["echo", "array"], "mcpvisor": {"call_ms": 300},
+        "calls": {"array": [["raw", '[{"jsonrpc":"2.0","id":${ID},"result":{}}]']]}})
+    mv.legacy()
+    assert mv.call("alpha__array").code == -32603
+    assert mv.call("alpha__echo", {}).result

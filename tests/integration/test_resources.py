@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: MIT
+"""Resources: whose URI it is, and word of its changes in every pair of eras."""
+import pytest
+
+from mcp import META, wait_for
+
+SUB = META + "subscriptionId"
+UPDATED = "notifications/resources/updated"
+
+
+def having(*uris, era="legacy", name="", **more):
+    return {"era": era, "tools": ["echo"], "resources": list(uris),
+            "texts": {u: name + u for u in uris}, **more}
+
+
+def read(mv, uri):
+    return mv.ask("resources/read", {"uri": uri})
+
+
+def text(mv, uri):
+    return read(mv, uri).result["contents"][0]["text"]
+
+
+def test_reads_go_to_the_owner(serve):
+    mv = serve(alpha=having("a:1", "a:2"), beta=having("b:1", era="modern"))
+    mv.legacy()
+    assert [text(mv, u) for u in ("b:1", "a:1", "a:2")] == ["b:1", "a:1", "a:2"]
+    assert len(mv["beta"].inputs("resources/read")) == 1
+
+
+def test_o_045_a_uri_offered_twice_goes_to_the_first(serve):
+    mv = serve(alpha=having("file:///readme", name="alpha "),
+               beta=having("file:///readme", "b:1", name="beta "))
+    mv.legacy()
+    listed = [r["uri"] for r in mv.ask("resources/list").result["resources"]]
+    assert listed.count("file:///readme") == 1 and "b:1" in listed
+    assert text(mv, "file:///readme") == "alpha file:///readme"
+    assert mv["beta"].inputs("resources/read") == []
+    mv.wait_log("file:///readme")
+
+
+@pytest.mark.parametrize("client,code", [("legacy", -32002), ("modern", -32602)])
+def test_o_045_a_uri_that_nobody_has(serve, client, code):
+    mv = serve(alpha=having("a:1"))
+    mv.speak(client)
+    mv.ask("resources/list").result
+    got = read(mv, "nobody:1")
+    assert got.code == code
+    assert got.error["data"]["uri"] == "nobody:1"
+    assert mv["alpha"].inputs("resources/read") == []
+
+
+@pytest.mark.parametrize("client,code", [("legacy", -32002), ("modern", -32602)])
+@pytest.mark.parametrize("upstream", ["legacy", "modern"])
+def test_not_found_in_the_clients_words_whichever_the_upstream_used(serve, client, code,
+                                                                   upstream):
+    up = having("a:1", era=upstream)
+    up["texts"] = {}
+    mv = serve(alpha=up)
+    mv.speak(client)
+    mv.ask("resources/list").result
+    got = read(mv, "a:1")
+    assert got.code == code
+    if client == "modern":
+        assert got.error["data"]["uri"] == "a:1"
+
+
+@pytest.mark.parametrize("params", ['{}', '{"uri":7}', '{"uri":null}', '{"uri":["a:1"]}'])
+def test_a_uri_of_the_wrong_kind_is_invalid_params(serve, params):
+    mv = serve(alpha=having("a:1"))
+    mv.legacy()
+    assert mv.ask("resources/read", params).code == -32602
+    assert mv["alpha"].inputs("resources/read") == []
+
+
+def test_templates_catch_what_is_not_listed(serve):
+    mv = serve(alpha={**having("a:1"), "resourceTemplates": ["file:///{+path}"],
+                      "texts": {"file:///x/y": "by alpha", "file:///logs/1": "no"}},
+               beta={**having("b:1"), "resourceTemplates": ["file:///logs/{id}"],
+                     "texts": {"file:///logs/1": "by beta"}})
+    mv.legacy()
+    mv.ask("resources/templates/list").result
+    assert text(mv, "file:///x/y") == "by alpha"
+    # The longest literal part wins.
+    assert text(mv, "file:///logs/1") == "by beta"
+    assert read(mv, "ftp://x").code == -32002
+
+
+def test_a_uri_that_a_result_named_is_its_upstreams(serve):
+    link = '{"content":[{"type":"resource_link","uri":"made:up\\/1","name":"n"},' \
+           '{"type":"resource","resource":{"uri":"made:2","text":"t"}}]}'
+    mv = serve(alpha=having("a:1"),
+               beta={"tools": ["echo", "make"], "calls": {"make": [["reply", link]]},
+                     "resources": ["b:1"], "texts": {"made:up/1": "one", "made:2": "two"}})
+    mv.legacy()
+    assert read(mv, "made:up/1").code == -32002
+    mv.call("beta__make", {}).result
+    assert text(mv, "made:up/1") == "one"
+    assert text(mv, "made:2") == "two"
+
+
+@pytest.mark.parametrize("upstream", ["legacy", "modern"])
+def test_o_046_a_legacy_client_subscribes(serve, upstream):
+    mv = serve(alpha=having("a:1", "a:2", era=upstream))
+    mv.legacy()
+    mv["alpha"].run(["updated", "a:1"])
+    assert mv.ask("resources/subscribe", {"uri": "a:1"}).result == {}
+    if upstream == "legacy":
+        sent = mv["alpha"].wait_input("resources/subscribe")
+        assert sent.msg["params"]["uri"] == "a:1"
+    else:
+        wait_for(lambda: any("a:1" in r.msg["params"]["notifications"].get(
+            "resourceSubscriptions", []) for r in mv["alpha"].inputs("subscriptions/listen")))
+    mv["alpha"].run(["updated", "a:2"], ["updated", "a:1"])
+    note = mv.notice(UPDATED)
+    assert note.params["uri"] == "a:1"
+    assert SUB not in note.params.get("_meta", {})
+    assert mv.ask("resources/unsubscribe", {"uri": "a:1"}).result == {}
+    if upstream == "legacy":
+        mv["alpha"].wait_input("resources/unsubscribe")
+    mv.fence("alpha")
+    mv["alpha"].run(["updated", "a:1"])
+    mv.fence("alpha")
+    assert mv.notices(UPDATED) == []
+
+
+@pytest.mark.parametrize("upstream", ["legacy", "modern"])
+def test_o_046_a_modern_client_listens(serve, upstream):
+    mv = serve(alpha=having("a:1", "a:2", era=upstream))
+    mv.modern().ask("resources/list").result
+    mv.send("subscriptions/listen",
+            {"notifications": {"resourceSubscriptions": ["a:1"]}}, id="L")
+    mv.notice("notifications/subscriptions/acknowledged")
+    mv["alpha"].wait_input("resources/subscribe" if upstream == "legacy"
+                           else "subscriptions/listen")
+    mv.fence("alpha")
+    mv["alpha"].run(["updated", "a:2"], ["updated", "a:1"])
+    note = mv.notice(UPDATED)
+    assert note.params["uri"] == "a:1" and note.params["_meta"][SUB] == "L"
+    mv.nothing(UPDATED)
+
+
+def test_subscribing_twice_is_once(serve):
+    mv = serve(alpha=having("a:1"))
+    mv.legacy()
+    for _ in range(2):
+        assert mv.ask("resources/subscribe", {"uri": "a:1"}).result == {}
+    mv["alpha"].run(["updated", "a:1"])
+    mv.notice(UPDATED)
+    mv.nothing(UPDATED)
+    assert len(mv["alpha"].inputs("resources/subscribe")) == 1
+
+
+def test_subscribing_to_what_nobody_has(serve):
+    mv = serve(alpha=having("a:1"))
+    mv.legacy()
+    assert mv.ask("resources/subscribe", {"uri": "nobody:1"}).code == -32002
+    assert mv.ask("resources/subscribe", {}).code == -32602
+    # Nothing was subscribed: ending it is no fault.
+    got = mv.ask("resources/unsubscribe", {"uri": "a:1"})
+    assert "result" in got.msg or got.code in (-32602, -32002)
+    assert mv["alpha"].inputs("resources/subscribe") == []
+
+
+def test_subscriptions_survive_a_restart_of_the_upstream(serve):
+    mv = serve(alpha={**having("a:1"), "mcpvisor": {"restart_base_ms": 20}})
+    mv.legacy()
+    mv.ask("resources/subscribe", {"uri": "a:1"}).result
+    mv["alpha"].run(["kill"])
+    mv["alpha"].wait_input("resources/subscribe", 2)
+    mv["alpha"].run(["updated", "a:1"])
+    assert mv.notice(UPDATED).params["uri"] == "a:1"
+
+
+def test_an_update_that_names_a_part_is_passed(serve):
+    mv = serve(alpha=having("dir:/", "dir:/x"))
+    mv.legacy()
+    mv.ask("resources/subscribe", {"uri": "dir:/"}).result
+    mv["alpha"].run(["updated", "other:1"], ["updated", "dir:/"])
+    assert mv.notice(UPDATED).params["uri"] == "dir:/"
+    mv.nothing(UPDATED)
