@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// @modelcontextprotocol/sdk 1.x, the legacy client that most programs embed.
+// Usage: node driver_sdk1.mjs CONFIG.json
+
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import * as types from '@modelcontextprotocol/sdk/types.js';
+import { config, pages, run } from './scenario.mjs';
+
+const NOTICES = {
+	'notifications/resources/updated': types.ResourceUpdatedNotificationSchema,
+	'notifications/tools/list_changed': types.ToolListChangedNotificationSchema,
+	'notifications/message': types.LoggingMessageNotificationSchema,
+};
+
+const conf = config();
+const client = new Client({ name: 'interop-sdk1', version: '1.0.0' });
+const transport = new StdioClientTransport({
+	command: conf.command, args: conf.args, env: conf.env, stderr: 'inherit',
+});
+
+await run({
+	era: 'legacy',
+	label: 'sdk1',
+	connect: () => client.connect(transport),
+	close: () => client.close(),
+	info: () => ({
+		server: client.getServerVersion(),
+		capabilities: client.getServerCapabilities(),
+		instructions: client.getInstructions(),
+	}),
+	lists: {
+		tools: () => pages((p) => client.listTools(p), 'tools'),
+		prompts: () => pages((p) => client.listPrompts(p), 'prompts'),
+		resources: () => pages((p) => client.listResources(p), 'resources'),
+		templates: () => pages((p) => client.listResourceTemplates(p), 'resourceTemplates'),
+	},
+	callTool: (params, options) => client.callTool(params, undefined, options),
+	readResource: (params, options) => client.readResource(params, options),
+	getPrompt: (params, options) => client.getPrompt(params, options),
+	complete: (params, options) => client.complete(params, options),
+	ping: () => client.ping(),
+	setLevel: (level) => client.setLoggingLevel(level),
+	on: (method, fn) => client.setNotificationHandler(NOTICES[method], fn),
+	watch: async ({ uris = [] }) => {
+		for (const uri of uris)
+			await client.subscribeResource({ uri });
+		return async () => {
+			for (const uri of uris)
+				await client.unsubscribeResource({ uri });
+		};
+	},
+}, conf);
