@@ -11,6 +11,8 @@
 struct call_cb {
 	/* Progress of this call; comes before on_done and never after. */
 	void (*on_progress)(void *arg, const struct link_msg *m);
+	/* A log message that is this call's for certain. */
+	void (*on_log)(void *arg, const struct link_msg *m);
 	/* The one end. The call's memory is the owner's again. */
 	void (*on_done)(void *arg, const struct outcome *o);
 };

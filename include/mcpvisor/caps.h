@@ -9,43 +9,52 @@
 #define MCPVISOR_CAPS_H
 
 /* One JSON-RPC message, either direction. */
-#define CAP_MESSAGE_BYTES	  (64u * 1024 * 1024)
+#define CAP_MESSAGE_BYTES (64u * 1024 * 1024)
 /* Nesting of arrays and objects in one message. */
-#define CAP_JSON_DEPTH		  1000
+#define CAP_JSON_DEPTH 1000
 /* Output waiting for one slow reader; never below CAP_MESSAGE_BYTES. */
-#define CAP_OUT_BYTES		  (96u * 1024 * 1024)
+#define CAP_OUT_BYTES (96u * 1024 * 1024)
 /* Calls of one upstream that wait or run. */
-#define CAP_UPSTREAM_CALLS	  4096
+#define CAP_UPSTREAM_CALLS 4096
 /* Bytes of calls held for an upstream that is still starting. */
-#define CAP_UPSTREAM_HELD_BYTES	  (96u * 1024 * 1024)
+#define CAP_UPSTREAM_HELD_BYTES (96u * 1024 * 1024)
+/* Bytes of calls that wait for the lists of upstreams that are starting. */
+#define CAP_WAITING_BYTES (96u * 1024 * 1024)
 /* Calls of one client in flight. */
-#define CAP_CLIENT_CALLS	  8192
+#define CAP_CLIENT_CALLS 8192
 /* A client's JSON-RPC id or progress token, as written. */
-#define CAP_ID_BYTES		  1024
+#define CAP_ID_BYTES 1024
+/* What a client says of itself at initialize, kept for its session. */
+#define CAP_CLIENT_INFO_BYTES (64u * 1024)
 /* Requests in one batch (2025-03-26). */
-#define CAP_BATCH_ITEMS		  1024
+#define CAP_BATCH_ITEMS 1024
 /* Pages, items and bytes of one upstream's list. */
-#define CAP_LIST_PAGES		  1000
-#define CAP_LIST_ITEMS		  100000
-#define CAP_LIST_BYTES		  (64u * 1024 * 1024)
+#define CAP_LIST_PAGES 1000
+#define CAP_LIST_ITEMS 100000
+#define CAP_LIST_BYTES (64u * 1024 * 1024)
 /* Instructions merged from one upstream. */
-#define CAP_INSTRUCTIONS_BYTES	  (16u * 1024)
+#define CAP_INSTRUCTIONS_BYTES (16u * 1024)
 /* Published name of a tool or prompt. */
-#define CAP_NAME_BYTES		  48
+#define CAP_NAME_BYTES 48
+/* Names and URIs of one list that no upstream offers any more, kept for whoever had them.
+ */
+#define CAP_STALE_NAMES 4096
 /* A URI or an upstream's tool name that we route by. */
-#define CAP_URI_BYTES		  (8u * 1024)
+#define CAP_URI_BYTES (8u * 1024)
 /* URIs remembered from results, per gateway. */
-#define CAP_RECENT_URIS		  4096
+#define CAP_RECENT_URIS 4096
 /* URIs taken from one result. */
-#define CAP_RESULT_URIS		  64
+#define CAP_RESULT_URIS 64
 /* Resource subscriptions of one client, and listens of one client. */
-#define CAP_CLIENT_SUBSCRIPTIONS  4096
-#define CAP_CLIENT_LISTENS	  256
+#define CAP_CLIENT_SUBSCRIPTIONS 4096
+#define CAP_CLIENT_LISTENS	 256
 /* One logged line of a child's stderr or stdout noise. */
-#define CAP_LOG_VALUE_BYTES	  1024
+#define CAP_LOG_VALUE_BYTES 1024
+/* Instances that belong to one client alone, in all. */
+#define CAP_INSTANCES 256
 /* Upstreams in one file. */
-#define CAP_UPSTREAMS		  1000
+#define CAP_UPSTREAMS 1000
 /* An imported file. */
-#define CAP_IMPORT_BYTES	  (4u * 1024 * 1024)
+#define CAP_IMPORT_BYTES (4u * 1024 * 1024)
 
 #endif

@@ -18,6 +18,7 @@ struct route {
 	unsigned refs;
 	unsigned generation; /* of the last merge that had it */
 	enum list_kind kind;
+	uint32_t item; /* in its upstream's list, as of that merge */
 	struct upstream *u;
 	struct jtext original;	/* as its upstream wrote it, quotes included */
 	struct jtext published; /* decoded text */

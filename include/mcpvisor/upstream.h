@@ -59,6 +59,8 @@ struct outcome {
 struct upstream_req_cb {
 	/* notifications/progress for this request. */
 	void (*on_progress)(void *arg, const struct link_msg *m);
+	/* A log message that only this request can have caused. NULL: not wanted. */
+	void (*on_log)(void *arg, const struct link_msg *m);
 	/* The end; the request is out of every table and its memory is the owner's
 	 * again. Comes exactly once unless cancelled. */
 	void (*on_done)(void *arg, const struct outcome *o);
@@ -69,6 +71,7 @@ struct upstream_req_cb {
 struct upstream_req {
 	const struct upstream_req_cb *cb;
 	void *arg;
+	const void *owner;  /* whom it is for; the upstream only carries it */
 	struct upstream *u; /* NULL: idle */
 	uint64_t id;	    /* ours; 0 while held */
 	struct upstream_req *next, **prev;

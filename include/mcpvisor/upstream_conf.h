@@ -10,6 +10,8 @@
 #include "mcpvisor/err.h"
 
 enum era_pin { ERA_AUTO, ERA_LEGACY, ERA_MODERN };
+/* Who shares an instance: all clients, or nobody. */
+enum isolation { ISOLATION_SHARED, ISOLATION_SESSION };
 
 struct upstream_conf {
 	char *name;   /* as in the file */
@@ -19,6 +21,7 @@ struct upstream_conf {
 	char *cwd;    /* NULL: ours */
 	char *prefix; /* before published names; NULL: the mapped name and "__" */
 	enum era_pin era;
+	enum isolation isolation;
 	uint32_t probe_ms;	  /* 3000: discover alone, before initialize joins it */
 	uint32_t start_ms;	  /* 60000: from start to ready */
 	uint32_t call_ms;	  /* 300000: without an answer or progress */

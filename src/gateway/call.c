@@ -12,8 +12,6 @@
  */
 #include "mcpvisor/call.h"
 
-#include "gateway_priv.h"
-
 #include "mcpvisor/caps.h"
 #include "mcpvisor/metrics.h"
 #include "mcpvisor/naming.h"
@@ -41,7 +39,7 @@ route_by_name(
 
 	if (text.p == NULL)
 		return MV_PARAMS;
-	r = catalog_find(c->g->catalog, kind, text);
+	r = catalog_find(gateway_catalog(c->g), kind, text);
 	if (r == NULL)
 		return MV_NOT_FOUND;
 	call_aim(c, req, r, slot);
@@ -84,7 +82,7 @@ route_ref_of(struct call *c, struct upstream_call *req)
 	if (!json_string_is(type, "ref/resource") || json_type(uri) != '"')
 		return MV_PARAMS;
 	text = gateway_text(c->g, uri);
-	r = text.p ? catalog_find(c->g->catalog, LIST_TEMPLATES, text) : NULL;
+	r = text.p ? catalog_find(gateway_catalog(c->g), LIST_TEMPLATES, text) : NULL;
 	c->u = r != NULL ? r->u : gateway_route_uri(c->g, uri);
 	return c->u != NULL ? MV_OK : MV_NOT_FOUND;
 }
@@ -149,8 +147,17 @@ on_done(void *arg, const struct outcome *o)
 	c->cb->on_done(c->arg, o);
 }
 
+static void
+on_log(void *arg, const struct link_msg *m)
+{
+	struct call *c = arg;
+
+	c->cb->on_log(c->arg, m);
+}
+
 static const struct upstream_req_cb req_cb = {
     .on_progress = on_progress,
+    .on_log = on_log,
     .on_done = on_done,
 };
 
@@ -171,8 +178,13 @@ call_route(struct call *c, struct upstream_call *req)
 static enum mv_err
 call_launch(struct call *c, struct upstream_call *req)
 {
+	enum mv_err err = gateway_pick_instance(c->g, &c->u, c->owner);
+
+	if (err != MV_OK)
+		return err;
 	c->req.cb = &req_cb;
 	c->req.arg = c;
+	c->req.owner = c->owner;
 	return upstream_send(c->u, &c->req, req);
 }
 
@@ -280,7 +292,12 @@ call_start(struct gateway *g, struct call *c, const struct upstream_call *req)
 	c->waiter.fn = on_lists;
 	c->waiter.retry = on_list;
 	c->waiter.arg = c;
-	if ((err != MV_NOT_FOUND && err != MV_STARTING) || !gateway_wait(g, &c->waiter))
+	c->waiter.bytes = mine.len + mine.client_info.n;
+	if (err != MV_NOT_FOUND && err != MV_STARTING)
+		return err;
+	if (!gateway_may_keep(g, c->waiter.bytes))
+		return MV_BUSY;
+	if (!gateway_wait(g, &c->waiter))
 		return err;
 	c->u = NULL;
 	c->copy = upstream_call_dup(&mine);
@@ -293,6 +310,8 @@ call_start(struct gateway *g, struct call *c, const struct upstream_call *req)
 void
 call_cancel(struct call *c, const struct link_msg *cancel)
 {
+	if (c->waiter.g == NULL && c->req.u == NULL)
+		return; /* not started, or over */
 	metrics_add(METRIC_CALLS_CANCELLED, 1);
 	gateway_unwait(&c->waiter);
 	upstream_cancel(&c->req, cancel);

@@ -5,8 +5,9 @@
  * Owns: the routes and the merged arrays.
  * Driven by: looks; a mark only says that the next look must merge.
  * Invariants: order is conf order, then the upstream's own; a published name leads to
- * the upstream that had it first as long as the catalog lives; definitions are the
- * upstream's bytes but for the name.
+ * the upstream that had it first as long as the catalog lives (but for the oldest of
+ * very many that nobody offers any more); definitions are the upstream's bytes but for
+ * the name.
  */
 #include "mcpvisor/catalog.h"
 
@@ -19,14 +20,18 @@
 
 #include <string.h>
 
-#define BODY_MAX (1024u * 1024 * 1024)
+/* A merged list must fit into what may wait for a client, with some room for others. */
+#define BODY_MAX (CAP_OUT_BYTES - 1024u * 1024)
+/* The two brackets, a comma and what a longer name adds. */
+#define ITEM_EXTRA_BYTES (CAP_NAME_BYTES + 8)
 
 struct merged {
 	struct buf body;
 	uint64_t hash;
 	unsigned generation;
 	bool dirty;
-	struct strmap *by_published; /* all routes ever, one reference each */
+	size_t n_live;		     /* routes of this generation */
+	struct strmap *by_published; /* routes, earlier ones too: one reference each */
 	struct strmap *by_owner;     /* upstream index + original: the same routes */
 };
 
@@ -225,6 +230,12 @@ catalog_put_item(
 	buf_add(&m->body, name.p + name.n, def.n - head - name.n);
 }
 
+static bool
+catalog_has_room(const struct merged *m, const struct ulist *l, uint32_t i)
+{
+	return m->body.len + ulist_def(l, i).n + ITEM_EXTRA_BYTES <= BODY_MAX;
+}
+
 static void
 catalog_merge_one(struct catalog *c, enum list_kind kind, uint32_t owner)
 {
@@ -236,7 +247,8 @@ catalog_merge_one(struct catalog *c, enum list_kind kind, uint32_t owner)
 		struct jtext name = ulist_name(l, i);
 		struct route *r = catalog_route(c, kind, owner, name);
 
-		if (r == NULL || r->generation == m->generation) {
+		if (r == NULL || r->generation == m->generation ||
+		    !catalog_has_room(m, l, i)) {
 			LOG_LIMITED(LOG_LV_WARNING, "catalog",
 			    "left out: offered twice or without room",
 			    "upstream=%s list=%s name=%s", LOG_ESC(who, strlen(who)),
@@ -244,8 +256,44 @@ catalog_merge_one(struct catalog *c, enum list_kind kind, uint32_t owner)
 			continue;
 		}
 		r->generation = m->generation;
+		r->item = i;
+		m->n_live++;
 		catalog_put_item(m, l, i, r);
 	}
+}
+
+static bool
+owner_drop_stale(const char *key, size_t len, void *value, void *arg)
+{
+	const struct route *r = value;
+	struct merged *m = arg;
+
+	if (r->generation != m->generation)
+		(void)strmap_del(m->by_owner, key, len);
+	return true;
+}
+
+static bool
+route_drop_stale(const char *key, size_t len, void *value, void *arg)
+{
+	struct route *r = value;
+	struct merged *m = arg;
+
+	if (r->generation == m->generation)
+		return true;
+	(void)strmap_del(m->by_published, key, len);
+	route_unref(r);
+	return true;
+}
+
+/* An upstream that invents names for ever must not fill our memory. */
+static void
+catalog_forget_stale(struct merged *m)
+{
+	if (strmap_count(m->by_published) - m->n_live <= CAP_STALE_NAMES)
+		return;
+	strmap_each(m->by_owner, owner_drop_stale, m);
+	strmap_each(m->by_published, route_drop_stale, m);
 }
 
 static struct merged *
@@ -257,10 +305,12 @@ catalog_look(struct catalog *c, enum list_kind kind)
 		return m;
 	m->dirty = false;
 	m->generation++;
+	m->n_live = 0;
 	buf_reset(&m->body);
 	buf_add_char(&m->body, '[');
 	for (uint32_t i = 0; i < c->n; i++)
 		catalog_merge_one(c, kind, i);
+	catalog_forget_stale(m);
 	buf_add_char(&m->body, ']');
 	if (m->body.err != MV_OK) {
 		LOG_ERROR("catalog", "merged list does not fit", "list=%s reason=%s",
@@ -383,6 +433,9 @@ catalog_ttl_ms(struct catalog *c, enum list_kind kind)
 		const struct ulist *l = upstream_list(c->v[i], kind);
 		uint64_t age = now - l->fetched_ms, left;
 
+		/* What is missing now may come at any time, unless it was given up. */
+		if (!l->is_known && upstream_state(c->v[i]) != UPSTREAM_ST_PARKED)
+			return 0;
 		if (!l->is_known || l->pages == 0)
 			continue; /* it has no such list: nothing to go stale */
 		left = l->ttl_ms < 0 || age >= (uint64_t)l->ttl_ms

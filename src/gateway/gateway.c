@@ -11,7 +11,6 @@
 
 #include "gateway_priv.h"
 
-#include "mcpvisor/call.h"
 #include "mcpvisor/caps.h"
 #include "mcpvisor/log.h"
 #include "mcpvisor/mem.h"
@@ -32,6 +31,7 @@ gateway_wake(struct gateway *g)
 		gateway_unwait(w);
 		w->fn(w->arg);
 	}
+	gateway_note_listener(g);
 }
 
 static void
@@ -65,7 +65,15 @@ gateway_wait(struct gateway *g, struct gateway_waiter *w)
 	w->prev = g->waiters_tail;
 	*g->waiters_tail = w;
 	g->waiters_tail = &w->next;
+	g->waiting_bytes += w->bytes;
 	return true;
+}
+
+bool
+gateway_may_keep(const struct gateway *g, size_t bytes)
+{
+	return bytes <= CAP_WAITING_BYTES &&
+	       g->waiting_bytes <= CAP_WAITING_BYTES - bytes;
 }
 
 void
@@ -78,6 +86,7 @@ gateway_unwait(struct gateway_waiter *w)
 		w->next->prev = w->prev;
 	else
 		w->g->waiters_tail = w->prev;
+	w->g->waiting_bytes -= w->bytes;
 	w->g = NULL;
 }
 
@@ -174,11 +183,11 @@ on_settled(void *arg, struct upstream *u)
 		return;
 	LOG_NOTICE("gateway", "all lists are in", "upstreams=%zu", g->n);
 	gateway_wake(g);
-	gateway_note_listener(g);
 }
 
 struct owner_search {
-	struct gateway_observer *owner;
+	struct upstream_req *req;
+	size_t n;
 	bool several;
 };
 
@@ -186,12 +195,25 @@ static bool
 owner_of_req(struct upstream_req *r, void *arg)
 {
 	struct owner_search *s = arg;
-	struct call *c = (struct call *)((char *)r - offsetof(struct call, req));
 
-	if (s->owner != NULL && s->owner != c->owner)
+	if (s->n++ > 0 && s->req->owner != r->owner)
 		s->several = true;
-	s->owner = c->owner;
+	s->req = r;
 	return !s->several;
+}
+
+static struct gateway_observer *
+gateway_sole_observer(const struct gateway *g, const struct owner_search *s)
+{
+	struct gateway_observer *o = g->observers;
+
+	if (g->n_observers == 1)
+		return o;
+	if (s->n == 0 || s->several)
+		return NULL;
+	while (o != NULL && o != s->req->owner)
+		o = o->next;
+	return o;
 }
 
 /* A log message names no call: it is somebody's only if nobody else could have
@@ -200,16 +222,19 @@ static void
 on_log(void *arg, struct upstream *u, const struct link_msg *m)
 {
 	struct gateway *g = arg;
-	struct owner_search s = {.owner = NULL};
+	struct owner_search s = {.n = 0};
+	struct gateway_observer *o;
 
-	if (g->n_observers == 1)
-		s.owner = g->observers;
+	upstream_each_req(u, owner_of_req, &s);
+	if (s.n == 1 && s.req->cb->on_log != NULL) {
+		s.req->cb->on_log(s.req->arg, m);
+		return;
+	}
+	o = gateway_sole_observer(g, &s);
+	if (o != NULL)
+		o->on_log(o->arg, u, m);
 	else
-		upstream_each_req(u, owner_of_req, &s);
-	if (s.owner == NULL || s.several)
 		metrics_add(METRIC_NOTICES_DROPPED, 1);
-	else
-		s.owner->on_log(s.owner->arg, u, m);
 }
 
 static void
@@ -218,14 +243,25 @@ on_updated(void *arg, struct upstream *u, const struct link_msg *m)
 	subscription_on_updated(arg, u, m);
 }
 
+void
+gateway_check_stopped(struct gateway *g)
+{
+	void (*fn)(void *) = g->on_stopped;
+
+	if (fn == NULL || g->n_stopped < g->n || g->n_instances > 0)
+		return;
+	g->on_stopped = NULL;
+	fn(g->on_stopped_arg);
+}
+
 static void
 on_stopped(void *arg, struct upstream *u)
 {
 	struct gateway *g = arg;
 
 	(void)u;
-	if (++g->n_stopped == g->n && g->on_stopped != NULL)
-		g->on_stopped(g->on_stopped_arg);
+	g->n_stopped++;
+	gateway_check_stopped(g);
 }
 
 static const struct upstream_cb upstream_callbacks = {
@@ -243,6 +279,7 @@ gateway_new(struct loop *l, struct spawner *sp, const struct gateway_opts *o)
 
 	g->magic = GATEWAY_MAGIC;
 	g->loop = l;
+	g->spawner = sp;
 	g->list_wait_ms = o->list_wait_ms;
 	g->n = o->n;
 	g->v = mem_xcalloc(o->n ? o->n : 1, sizeof(*g->v));
@@ -266,6 +303,7 @@ gateway_free(struct gateway *g)
 	timer_fini(&g->burst_timer);
 	subscriptions_fini(g);
 	catalog_free(g->catalog);
+	gateway_instances_fini(g);
 	for (size_t i = 0; i < g->n; i++)
 		upstream_free(g->v[i]);
 	gateway_uris_fini(g);
@@ -291,10 +329,10 @@ gateway_stop(
 {
 	g->on_stopped = fn;
 	g->on_stopped_arg = arg;
-	if (g->n == 0)
-		fn(arg);
+	gateway_stop_instances(g, ladder);
 	for (size_t i = 0; i < g->n; i++)
 		upstream_stop(g->v[i], ladder);
+	gateway_check_stopped(g); /* there may have been nothing to stop */
 }
 
 void
@@ -316,6 +354,7 @@ gateway_unobserve(struct gateway *g, struct gateway_observer *o)
 	if (o->next != NULL)
 		o->next->prev = o->prev;
 	g->n_observers--;
+	gateway_release_instances(g, o);
 }
 
 void
@@ -329,6 +368,7 @@ gateway_set_level(struct gateway *g, struct gateway_observer *o, enum mcp_level 
 			most = x->level;
 	for (size_t i = 0; i < g->n; i++)
 		upstream_set_level(g->v[i], most);
+	gateway_set_instances_level(g, o);
 }
 
 struct gateway_list
@@ -338,7 +378,10 @@ gateway_list(struct gateway *g, enum list_kind kind)
 	    .ttl_ms = gateway_is_settled(g) ? catalog_ttl_ms(g->catalog, kind) : 0,
 	    .is_private = catalog_is_private(g->catalog, kind)};
 
-	gateway_baseline(g, kind);
+	/* What others were given before stays what changes are measured by: they still
+	 * have to hear of this one. */
+	if (!g->announced[kind])
+		gateway_baseline(g, kind);
 	for (size_t i = 0; i < g->n; i++)
 		upstream_refresh_stale(g->v[i], kind);
 	return l;
@@ -388,6 +431,15 @@ gateway_put_instructions(const struct gateway *g, struct buf *out)
 		buf_add_str(out, "\n\n");
 		buf_add_str(out, text);
 	}
+}
+
+struct jtext
+gateway_tool_definition(struct gateway *g, struct jtext name)
+{
+	struct jtext text = gateway_text(g, name), none = {NULL, 0};
+	struct route *r = text.n ? catalog_find(g->catalog, LIST_TOOLS, text) : NULL;
+
+	return r != NULL ? ulist_def(upstream_list(r->u, LIST_TOOLS), r->item) : none;
 }
 
 struct catalog *

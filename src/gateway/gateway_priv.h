@@ -20,6 +20,9 @@ struct recent_uri {
 struct gateway {
 	unsigned magic;
 	struct loop *loop;
+	struct spawner *spawner;
+	struct instance *instances; /* of clients' own */
+	size_t n_instances;
 	uint32_t list_wait_ms;
 	struct upstream **v;
 	size_t n, n_settled, n_stopped;
@@ -27,6 +30,7 @@ struct gateway {
 	struct gateway_observer *observers;
 	size_t n_observers;
 	struct gateway_waiter *waiters, **waiters_tail;
+	size_t waiting_bytes;
 	struct timer wait_timer;
 	bool wait_over;
 	/* Change notices */
@@ -38,6 +42,7 @@ struct gateway {
 	struct strmap *recent;
 	struct recent_uri *recent_first, **recent_tail;
 	struct strmap *subscriptions;
+	uint64_t last_update; /* number of the last event of a resource */
 	struct buf scratch;
 	/* Stopping */
 	void (*on_stopped)(void *);
@@ -51,8 +56,11 @@ void subscription_on_updated(
     struct gateway *g, struct upstream *u, const struct link_msg *m);
 void subscriptions_fini(struct gateway *g);
 
-/* The decoded text of a JSON string: in place when it has no escapes, else in scratch.
- * Absent if t is no string. */
-struct jtext gateway_text(struct gateway *g, struct jtext t);
+/* Tells whoever waits when everything has stopped. */
+void gateway_check_stopped(struct gateway *g);
+void gateway_release_instances(struct gateway *g, struct gateway_observer *owner);
+void gateway_stop_instances(struct gateway *g, const struct child_ladder *ladder);
+void gateway_set_instances_level(struct gateway *g, struct gateway_observer *owner);
+void gateway_instances_fini(struct gateway *g);
 
 #endif

@@ -104,7 +104,6 @@ child_spawn(struct child *c, const char *reason)
 		child_start_failed(c, err, errno);
 		return;
 	}
-	metrics_add(METRIC_CHILD_SPAWNS, 1);
 	c->pid = proc_pid(c->proc);
 	c->up_ms = clock_now_ms();
 	c->ready = false;

@@ -189,13 +189,14 @@ modern_listen(struct upstream *u)
 	struct outcome o = {.kind = OUTCOME_FAILED};
 	struct buf b;
 
-	if (u->era != &era_modern)
+	if (u->era != &era_modern || u->stopping)
 		return;
 	if (next->req.u != NULL) {
 		u->relisten = true; /* one change at a time */
 		return;
 	}
 	u->relisten = false;
+	timer_clear(&u->listen_timer); /* whoever set it is in this one */
 	buf_init(&b, CAP_MESSAGE_BYTES);
 	if (listen_put_filter(u, &b) && b.err == MV_OK) {
 		next->acked = false;
@@ -214,6 +215,19 @@ static void
 on_listen_timer(void *arg)
 {
 	modern_listen(arg);
+}
+
+/* It is over and has to be opened again. Who waits for its acknowledgement, which will
+ * not come, must not wait for ever. */
+static void
+listen_lost(struct upstream *u, const struct mlisten *l)
+{
+	static const struct outcome ended = {.kind = OUTCOME_FAILED, .err = MV_PROTOCOL};
+
+	if (!l->acked)
+		listen_settle(u, (struct jtext){NULL, 0}, &ended);
+	if (!timer_is_set(&u->listen_timer))
+		timer_set(&u->listen_timer, RELISTEN_MS);
 }
 
 /* A listen ended. Cleanly or not, what it watched has to be watched again. */
@@ -235,8 +249,7 @@ on_listen_done(void *arg, const struct outcome *o)
 		listen_settle(u, (struct jtext){NULL, 0}, o);
 		return;
 	}
-	if (!timer_is_set(&u->listen_timer))
-		timer_set(&u->listen_timer, RELISTEN_MS);
+	listen_lost(u, l);
 }
 
 static const struct upstream_req_cb listen_cb = {.on_done = on_listen_done};
@@ -286,7 +299,7 @@ modern_on_notification(struct upstream *u, enum method m, const struct link_msg 
 		    u, jtext_of(msg->base, msg->json->slot[JSON_P_REQUEST_ID]));
 		if (r == &u->listens[0].req || r == &u->listens[1].req) {
 			upstream_forget(r);
-			timer_set(&u->listen_timer, RELISTEN_MS);
+			listen_lost(u, r->arg);
 		}
 		break;
 	case METHOD_N_UPDATED:
@@ -334,7 +347,8 @@ static void
 modern_unwatch(struct upstream *u, struct upstream_watch *w)
 {
 	(void)w;
-	timer_set(&u->listen_timer, 0);
+	if (u->caps.subscribe)
+		timer_set(&u->listen_timer, 0);
 }
 
 static void
@@ -371,6 +385,7 @@ era_modern_fini(struct upstream *u)
 
 const struct era_ops era_modern = {
     .name = "modern",
+    .asks_in_results = true,
     .edit_params = modern_edit_params,
     .put_own_meta = modern_put_own_meta,
     .on_ready = modern_on_ready,

@@ -13,6 +13,9 @@
 #include "mcpvisor/idmap.h"
 #include "mcpvisor/mem.h"
 
+#include <string.h>
+#include <strings.h>
+
 static const struct {
 	enum method method, changed;
 	const char *member, *key;
@@ -69,6 +72,44 @@ ulist_fini(struct ulist *l)
 	buf_fini(&l->bytes);
 	mem_free(l->items);
 	ulist_init(l, l->kind);
+}
+
+/* Equal but for the case of letters. Keys of ours have no letter with a third form. */
+static bool
+key_is_like(struct jtext key, const char *wanted)
+{
+	size_t n = strlen(wanted);
+	struct buf text;
+	bool is;
+
+	if (memchr(key.p, '\\', key.n) == NULL)
+		return key.n == n + 2 && strncasecmp(key.p + 1, wanted, n) == 0;
+	buf_init(&text, key.n);
+	is = json_string_decode(key, &text) && text.err == MV_OK && text.len == n &&
+	     strncasecmp(text.data, wanted, n) == 0;
+	buf_fini(&text);
+	return is;
+}
+
+/* The name that a definition goes by. Absent if there is none, or a second one that some
+ * clients would take instead of the one that we replace. */
+static struct jtext
+def_name(struct jtext def, const char *wanted)
+{
+	struct jtext key, value, name = {NULL, 0}, none = {NULL, 0};
+	struct json_iter it;
+
+	if (json_type(def) != '{')
+		return none;
+	json_iter_init(&it, def);
+	while (json_next_member(&it, &key, &value)) {
+		if (!key_is_like(key, wanted))
+			continue;
+		if (name.n != 0 || !json_string_is(key, wanted))
+			return none;
+		name = value;
+	}
+	return name;
 }
 
 static enum mv_err
@@ -133,7 +174,7 @@ ulist_add_page(
 	ulist_note_hints(l, result);
 	json_iter_init(&it, array);
 	while (err == MV_OK && json_next_element(&it, &def)) {
-		struct jtext name = json_member(def, list_key(l->kind));
+		struct jtext name = def_name(def, list_key(l->kind));
 
 		/* An empty name or one too long to route by cannot be called. */
 		if (json_type(name) != '"' || name.n <= 2 || name.n > CAP_URI_BYTES)

@@ -208,10 +208,14 @@ st_down(struct upstream *u)
 static void
 st_park(struct upstream *u)
 {
+	struct outcome o = {
+	    .kind = OUTCOME_FAILED, .err = MV_PARKED, .detail = u->reason};
+
 	upstream_set_state(u, UPSTREAM_ST_PARKED, "parked");
 	LOG_ERROR("upstream", "parked", "upstream=%s reason=%s",
 	    LOG_ESC(u->conf->name, strlen(u->conf->name)),
 	    LOG_ESC(u->reason, strlen(u->reason)));
+	upstream_refuse_watches(u, &o);
 	upstream_settle(u);
 }
 
@@ -225,7 +229,7 @@ static void
 st_bug(struct upstream *u)
 {
 	LOG_ERROR("upstream", "impossible event", "state=%s", state_names[u->state]);
-	MCPVISOR_ASSERT(!"event in this state");
+	MCPVISOR_ASSERT(false); /* an event that cannot be in this state */
 }
 
 /* clang-format off */

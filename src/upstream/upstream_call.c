@@ -461,11 +461,11 @@ upstream_on_reply(struct upstream *u, const struct link_msg *m)
 			    .err = MV_PROTOCOL,
 			    .detail = "it refuses the revision it offered"};
 	} else {
-		o.kind =
+		o.kind = OUTCOME_RESULT;
+		if (u->era != NULL && u->era->asks_in_results &&
 		    json_string_is(jtext_of(m->base, m->json->slot[JSON_RESULT_TYPE]),
-			"input_required")
-			? OUTCOME_INPUT_REQUIRED
-			: OUTCOME_RESULT;
+			"input_required"))
+			o.kind = OUTCOME_INPUT_REQUIRED;
 		o.body = jtext_of(m->base, m->json->slot[JSON_RESULT]);
 	}
 	req_end(r, &o);

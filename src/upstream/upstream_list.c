@@ -17,9 +17,11 @@
 
 #include <string.h>
 
-#define TTL_FLOOR_MS 1000
-#define TTL_CEIL_MS  (24u * 3600 * 1000)
-#define UNAME(u)     LOG_ESC((u)->conf->name, strlen((u)->conf->name))
+#define RETRY_MS	5000 /* after a failure; doubles with each in a row */
+#define RETRY_DOUBLINGS 6
+#define TTL_FLOOR_MS	1000
+#define TTL_CEIL_MS	(24u * 3600 * 1000)
+#define UNAME(u)	LOG_ESC((u)->conf->name, strlen((u)->conf->name))
 
 static void lister_run(struct lister *l);
 
@@ -99,6 +101,11 @@ lister_fail(struct lister *l, enum mv_err err, const char *detail)
 	if (!u->lists[l->kind].is_known)
 		lister_take(l); /* better an empty list than a fleet that waits */
 	lister_finish(l);
+	/* It may have been a bad moment, and nobody else would look again. */
+	if (!timer_is_set(&l->timer))
+		timer_set(&l->timer, (uint64_t)RETRY_MS << l->fails);
+	if (l->fails < RETRY_DOUBLINGS)
+		l->fails++;
 }
 
 static void
@@ -140,12 +147,16 @@ lister_on_refused(struct lister *l, const struct outcome *o)
 	lister_fail(l, MV_PROTOCOL, LOG_ESC(o->body.p, o->body.n));
 }
 
+/* By hash: a cursor may be as long as a message, and there may be a thousand. */
 static bool
 lister_has_seen(struct lister *l, struct jtext cursor)
 {
-	if (strmap_get(l->seen, cursor.p, cursor.n) != NULL)
+	uint64_t hash = hash_stable(HASH_STABLE_SEED, cursor.p, cursor.n);
+	const char *key = (const char *)&hash;
+
+	if (strmap_get(l->seen, key, sizeof(hash)) != NULL)
 		return true;
-	return !strmap_put(l->seen, cursor.p, cursor.n, l);
+	return !strmap_put(l->seen, key, sizeof(hash), l);
 }
 
 static void
@@ -185,6 +196,7 @@ on_page(void *arg, const struct outcome *o)
 		lister_ask_page(l, cursor);
 		return;
 	}
+	l->fails = 0;
 	lister_take(l);
 	lister_finish(l);
 }
@@ -195,7 +207,6 @@ static void
 lister_run(struct lister *l)
 {
 	timer_clear(&l->timer);
-	timer_clear(&l->expiry);
 	if (l->unsupported || l->u->era == NULL || l->u->stopping)
 		return;
 	if (l->running) {
@@ -229,7 +240,6 @@ upstream_lists_init(struct upstream *u)
 		ulist_init(&l->next, l->kind);
 		ulist_init(&u->lists[k], l->kind);
 		timer_init(&l->timer, u->loop, on_lister_timer, l);
-		timer_init(&l->expiry, u->loop, on_lister_timer, l);
 	}
 }
 
@@ -242,7 +252,6 @@ upstream_lists_fini(struct upstream *u)
 		ulist_fini(&u->lists[k]);
 		strmap_free(u->listers[k].seen);
 		timer_fini(&u->listers[k].timer);
-		timer_fini(&u->listers[k].expiry);
 	}
 }
 
@@ -269,9 +278,9 @@ upstream_lists_stop(struct upstream *u)
 		struct lister *l = &u->listers[k];
 
 		timer_clear(&l->timer);
-		timer_clear(&l->expiry);
 		upstream_forget(&l->req);
 		l->running = l->again = false;
+		l->fails = 0;
 		strmap_free(l->seen);
 		l->seen = NULL;
 		ulist_fini(&l->next);

@@ -111,11 +111,26 @@ msg_dispatch(struct upstream *u, const struct link_msg *m)
 	}
 }
 
+/* The text without white space around it, which a line may have. */
+static struct jtext
+msg_trim(const struct link_msg *m)
+{
+	struct jtext t = {m->base, m->len};
+
+	while (t.n > 0 && strchr(" \t\r", t.p[0]) != NULL) {
+		t.p++;
+		t.n--;
+	}
+	while (t.n > 0 && strchr(" \t\r", t.p[t.n - 1]) != NULL)
+		t.n--;
+	return t;
+}
+
 /* 2025-03-26 has batches in both directions; only then do we look into one. */
 static void
 msg_on_batch(struct upstream *u, const struct link_msg *m)
 {
-	struct jtext all = {m->base, m->len}, item;
+	struct jtext all = msg_trim(m), item;
 	struct link_msg one;
 	struct json_iter it;
 	struct buf out;
@@ -171,11 +186,13 @@ static void
 on_end(void *arg)
 {
 	struct upstream *u = arg;
+	struct link *ended = u->link;
 
 	MCPVISOR_ASSERT(u->magic == UPSTREAM_MAGIC);
 	child_output_ended(u->child);
-	/* Its exit, which says more, usually follows at once. */
-	if (u->link != NULL)
+	/* Its exit, which says more, usually follows at once. If it came before this end
+	 * the next process may be running by now. */
+	if (ended != NULL && u->link == ended)
 		timer_set(&u->mute_timer, MUTE_MS);
 }
 

@@ -39,16 +39,17 @@ struct lister {
 	struct upstream *u;
 	enum list_kind kind;
 	bool running, again, unsupported;
+	unsigned fails;	     /* in a row */
 	struct ulist next;   /* being filled */
 	struct strmap *seen; /* cursors of this run */
 	struct upstream_req req;
-	struct timer timer;  /* pause before the next run */
-	struct timer expiry; /* end of the ttl */
+	struct timer timer; /* pause before the next run, or end of the ttl */
 	uint64_t started_ms;
 };
 
 struct era_ops {
 	const char *name;
+	bool asks_in_results; /* a result may be input_required */
 	/* Adds to ed what this era wants changed in the params of a client's call;
 	 * text that the edits point to goes into scratch, which has room enough to
 	 * never move (era_room). Returns text to use for absent params, or NULL. */
@@ -66,7 +67,8 @@ struct era_ops {
 	/* A notification that the common part does not handle. */
 	void (*on_notification)(
 	    struct upstream *u, enum method m, const struct link_msg *msg);
-	/* Whether an error speaks of our use of the protocol, which no client can mend. */
+	/* Whether an error speaks of our use of the protocol, which no client can mend.
+	 */
 	bool (*refuses_us)(const struct outcome *o);
 };
 extern const struct era_ops era_legacy, era_modern;
@@ -168,6 +170,9 @@ enum {
 	RPC_MISSING_CAPABILITY = -32021,
 	RPC_VERSION = -32022
 };
+
+/* upstream_watch.c: those that still wait for an answer get this one. */
+void upstream_refuse_watches(struct upstream *u, const struct outcome *o);
 
 /* upstream_hello.c */
 void upstream_send_discover(struct upstream *u);

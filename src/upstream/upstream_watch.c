@@ -39,6 +39,20 @@ upstream_unwatch(struct upstream_watch *w)
 }
 
 void
+upstream_refuse_watches(struct upstream *u, const struct outcome *o)
+{
+	struct upstream_watch *next;
+
+	for (struct upstream_watch *w = u->watches; w != NULL; w = next) {
+		next = w->next;
+		if (w->settled)
+			continue;
+		w->settled = true;
+		w->on_settled(w->arg, o);
+	}
+}
+
+void
 upstream_set_level(struct upstream *u, enum mcp_level level)
 {
 	u->level = level;

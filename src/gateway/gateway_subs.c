@@ -7,8 +7,6 @@
  * Invariants: a subscription has at least one subscriber, except inside its own
  * callbacks; a refused one is gone from the table before its subscribers hear of it.
  */
-#include "mcpvisor/subscription.h"
-
 #include "gateway_priv.h"
 
 #include "mcpvisor/caps.h"
@@ -20,8 +18,7 @@ struct subscription {
 	struct gateway *g;
 	struct upstream_watch watch;
 	struct subscriber *first;
-	bool busy; /* inside a callback of ours: not to be freed by a removal */
-	size_t key_len;
+	bool busy;	 /* inside a callback of ours: not to be freed by a removal */
 	struct buf key;	 /* the decoded URI */
 	struct buf text; /* the URI as the first subscriber wrote it */
 };
@@ -82,6 +79,14 @@ on_settled(void *arg, const struct outcome *o)
 		subscription_free(sub);
 }
 
+/* Subscriptions at different instances are different. */
+static void
+subscription_put_key(struct buf *out, const struct upstream *u, struct jtext uri)
+{
+	buf_add(out, &u, sizeof(u));
+	json_put(out, uri);
+}
+
 static struct subscription *
 subscription_new(struct gateway *g, struct jtext key, struct jtext uri)
 {
@@ -91,7 +96,7 @@ subscription_new(struct gateway *g, struct jtext key, struct jtext uri)
 		return NULL;
 	memset(sub, 0, sizeof(*sub));
 	sub->g = g;
-	buf_init(&sub->key, CAP_URI_BYTES);
+	buf_init(&sub->key, CAP_URI_BYTES + sizeof(void *));
 	buf_init(&sub->text, CAP_URI_BYTES * 6 + 2);
 	json_put(&sub->key, key);
 	json_put(&sub->text, uri);
@@ -109,26 +114,36 @@ subscription_new(struct gateway *g, struct jtext key, struct jtext uri)
 enum mv_err
 subscription_add(struct gateway *g, struct jtext uri, struct subscriber *s)
 {
-	struct upstream *u = gateway_route_uri(g, uri);
-	struct jtext key = gateway_text(g, uri);
+	struct upstream *shared = gateway_route_uri(g, uri), *u = shared;
+	struct jtext text = gateway_text(g, uri);
 	struct subscription *sub;
+	enum mv_err err = MV_OK;
+	struct buf key;
 	bool fresh;
 
-	if (key.n > CAP_URI_BYTES)
+	if (text.n > CAP_URI_BYTES)
 		return MV_TOO_LONG;
-	if (u == NULL || key.n == 0)
+	if (u == NULL || text.n == 0)
 		return MV_NOT_FOUND;
-	sub = strmap_get(g->subscriptions, key.p, key.n);
+	if (!upstream_caps(shared)->subscribe)
+		err = upstream_state(shared) == UPSTREAM_ST_READY ? MV_UNSUPPORTED
+								  : MV_BACKOFF;
+	if (err == MV_OK)
+		err = gateway_pick_instance(g, &u, s->owner);
+	if (err != MV_OK)
+		return err;
+	buf_init(&key, CAP_URI_BYTES + sizeof(u));
+	subscription_put_key(&key, u, text);
+	sub = strmap_get(g->subscriptions, key.data, key.len);
 	fresh = sub == NULL;
-	if (fresh) {
-		if (upstream_state(u) != UPSTREAM_ST_READY)
-			return MV_BACKOFF;
-		if (!upstream_caps(u)->subscribe)
-			return MV_UNSUPPORTED;
-		sub = subscription_new(g, key, uri);
-		if (sub == NULL)
-			return MV_NOMEM;
-	}
+	/* What is subscribed to already comes back with its owner. */
+	if (fresh && u == shared && upstream_state(u) != UPSTREAM_ST_READY)
+		err = MV_BACKOFF;
+	else if (fresh)
+		sub = subscription_new(g, (struct jtext){key.data, key.len}, uri);
+	buf_fini(&key);
+	if (sub == NULL)
+		return err != MV_OK ? err : MV_NOMEM;
 	s->sub = sub;
 	s->settled = false;
 	s->next = sub->first;
@@ -145,26 +160,68 @@ subscription_add(struct gateway *g, struct jtext uri, struct subscriber *s)
 	return MV_OK;
 }
 
-void
-subscription_on_updated(struct gateway *g, struct upstream *u, const struct link_msg *m)
+/* An update may name a sub-resource of what was subscribed to.
+ * Spec: ResourceUpdatedNotification (every revision). */
+static bool
+subscription_covers(const struct subscription *sub, struct jtext uri)
 {
-	struct jtext uri = gateway_text(g, jtext_of(m->base, m->json->slot[JSON_P_URI]));
-	struct subscription *sub =
-	    uri.n ? strmap_get(g->subscriptions, uri.p, uri.n) : NULL;
+	const char *key = sub->key.data + sizeof(sub->watch.u);
+	size_t n = sub->key.len - sizeof(sub->watch.u);
+
+	if (uri.n < n || memcmp(uri.p, key, n) != 0)
+		return false;
+	return uri.n == n || uri.p[n - 1] == '/' || uri.p[n] == '/' || uri.p[n] == '?' ||
+	       uri.p[n] == '#';
+}
+
+struct update {
+	struct upstream *u;
+	const struct link_msg *m;
+	struct jtext uri; /* decoded */
+	uint64_t number;
+};
+
+static void
+subscriber_tell(struct subscriber *s, const struct update *up)
+{
+	if (!s->settled || (s->heard != NULL && *s->heard == up->number))
+		return;
+	if (s->heard != NULL)
+		*s->heard = up->number;
+	s->on_updated(s->arg, up->m);
+}
+
+static bool
+subscription_deliver(const char *key, size_t len, void *value, void *arg)
+{
+	struct subscription *sub = value;
+	const struct update *up = arg;
 	struct subscriber *next;
 
+	(void)key;
+	(void)len;
 	/* Only the owner may speak of it. */
-	if (sub == NULL || sub->watch.u != u)
-		return;
+	if (sub->watch.u != up->u || !subscription_covers(sub, up->uri))
+		return true;
 	sub->busy = true;
 	for (struct subscriber *s = sub->first; s != NULL; s = next) {
 		next = s->next;
-		if (s->settled)
-			s->on_updated(s->arg, m);
+		subscriber_tell(s, up);
 	}
 	sub->busy = false;
 	if (sub->first == NULL)
-		subscription_free(sub);
+		subscription_free(sub); /* the visited one, which each allows */
+	return true;
+}
+
+void
+subscription_on_updated(struct gateway *g, struct upstream *u, const struct link_msg *m)
+{
+	struct update up = {.u = u, .m = m, .number = ++g->last_update};
+
+	up.uri = gateway_text(g, jtext_of(m->base, m->json->slot[JSON_P_URI]));
+	if (up.uri.n != 0)
+		strmap_each(g->subscriptions, subscription_deliver, &up);
 }
 
 static bool

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* What the two files of the fake upstream share. */
+#ifndef FAKE_UPSTREAM_PRIV_H
+#define FAKE_UPSTREAM_PRIV_H
+
+#include "fake/fake_upstream.h"
+
+#define FAKE_MAGIC 0x66616b65u
+
+struct upstream {
+	unsigned magic;
+	const struct upstream_conf *conf;
+	const struct upstream_cb *cb;
+	void *arg;
+	enum upstream_state state;
+	bool settled, stopping, stop_slowly;
+	struct upstream_caps caps;
+	char *instructions;
+	char reason[256];
+	struct ulist lists[LIST_MAX];
+	enum mv_err refusal;
+	struct upstream_req *flying, *held, **held_tail;
+	uint64_t last_id;
+	struct fake_sent *sent;
+	size_t n_sent, n_calls;
+	enum mcp_level level;
+	unsigned refreshes[LIST_MAX], starts, stops, watched;
+	struct child_ladder ladder;
+	struct upstream_watch *watches;
+	enum fake_watching watching;
+};
+
+/* Out of every list; its memory is its owner's. */
+void fake_forget(struct upstream_req *r);
+void fake_end(struct upstream_req *r, const struct outcome *o);
+void fake_fail_all(struct upstream *u, enum mv_err err);
+void fake_transmit(
+    struct upstream *u, struct upstream_req *r, const struct upstream_call *c);
+
+#endif

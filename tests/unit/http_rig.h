@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT */
+/* An HTTP server with a scripted owner, and clients on real sockets, in one loop. */
+#ifndef CHECK_HTTP_RIG_H
+#define CHECK_HTTP_RIG_H
+
+#include "mcpvisor/http_server.h"
+
+#include "mcpvisor/buf.h"
+#include "mcpvisor/loop.h"
+#include "mcpvisor/mem.h"
+#include "mcpvisor/stream.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <check.h>
+
+#define BOUND_MS 20000
+#define HELD_MAX 256
+#define H	 "Host: localhost\r\n"
+#define GET(p)	 "GET " p " HTTP/1.1\r\n" H "\r\n"
+
+struct client {
+	int fd;
+	struct watch watch;
+	struct buf in;
+	bool eof;
+	const char *want; /* stop the loop once this has come */
+	size_t want_n;	  /* or so many bytes */
+};
+
+static struct loop *l;
+static struct timer bound;
+static struct http_server *srv;
+static struct http_server_opts opts;
+static struct http_exchange *held[HELD_MAX]; /* by user */
+static int heads, requests, ends, gones, drains;
+static bool free_in_head, free_in_request, free_in_end;
+static struct buf last_body, ended; /* ended: letters of users, capital if gone */
+static char big[1024 * 1024];
+
+static inline void
+on_bound(void *arg)
+{
+	(void)arg;
+	ck_abort_msg("nothing happened in time");
+}
+
+static inline void
+answer(struct http_exchange *x, const char *text)
+{
+	char *copy = mem_xstrndup(text, strlen(text));
+	struct iovec v[2] = {{copy, strlen(text) / 2},
+	    {copy + strlen(text) / 2, strlen(text) - strlen(text) / 2}};
+
+	http_reply(x, 200, "X-Extra: 1\r\n", "application/json", v, 2);
+	mem_free(copy);
+}
+
+static inline void
+end_server(void)
+{
+	http_server_free(srv);
+	srv = NULL;
+}
+
+/* Paths say what is to happen: see on_request. The user is the path's last letter. */
+static inline int
+on_head(void *arg, struct http_exchange *x, const struct http_head *h, void **user)
+{
+	ck_assert_ptr_eq(arg, &srv);
+	heads++;
+	*user = &held[(unsigned char)h->path.p[h->path.n - 1]];
+	if (free_in_head) {
+		end_server();
+		answer(x, "nobody");
+		return 0;
+	}
+	if (http_text_is(h->path, "/403"))
+		return 403;
+	if (http_text_is(h->path, "/own")) {
+		http_reply(x, 405, "Allow: POST\r\n", NULL, NULL, 0);
+		return 405;
+	}
+	if (http_text_is(h->path, "/early"))
+		answer(x, "early");
+	return 0;
+}
+
+static inline void
+on_request(void *arg, struct http_exchange *x, void *user, const struct http_head *h,
+    const char *body, size_t n)
+{
+	struct http_exchange **slot = user;
+	struct iovec v = {big, sizeof(big)};
+
+	ck_assert_ptr_eq(arg, &srv);
+	ck_assert_ptr_eq(slot, &held[(unsigned char)h->path.p[h->path.n - 1]]);
+	requests++;
+	buf_reset(&last_body);
+	buf_add(&last_body, body, n);
+	if (free_in_request) {
+		end_server();
+		ck_assert(h->path.p[0] == '/'); /* stays until we return */
+		answer(x, "nobody");
+		return;
+	}
+	if (http_text_is(h->path, "/echo"))
+		answer(x, n ? buf_cstr(&last_body) : "empty");
+	else if (http_text_is(h->path, "/none"))
+		http_reply(x, 202, NULL, NULL, NULL, 0);
+	else if (http_text_is(h->path, "/204"))
+		http_reply(x, 204, NULL, NULL, NULL, 0);
+	else if (http_text_is(h->path, "/big"))
+		http_reply(x, 200, NULL, "text/plain", &v, 1);
+	else
+		*slot = x;
+	if (http_text_is(h->path, "/stream/s") || http_text_is(h->path, "/stream/t"))
+		http_stream_begin(x, "X-Extra: 2\r\n");
+}
+
+static inline void
+on_end(void *arg, struct http_exchange *x, void *user, bool gone)
+{
+	struct http_exchange **slot = user;
+	char letter = (char)(slot - held);
+
+	ck_assert_ptr_eq(arg, &srv);
+	*slot = NULL;
+	ends++;
+	gones += gone;
+	buf_add_char(&ended, gone && letter >= 'a' ? (char)(letter - 32) : letter);
+	answer(x, "too late"); /* does nothing */
+	if (free_in_end)
+		end_server();
+	loop_stop(l, 0);
+}
+
+static const struct http_server_cb cb = {on_head, on_request, on_end};
+
+static inline void
+on_client_ready(void *arg, unsigned ready)
+{
+	struct client *c = arg;
+	char text[65536];
+	ssize_t n = recv(c->fd, text, sizeof(text), MSG_DONTWAIT);
+
+	(void)ready;
+	if (n > 0) {
+		buf_add(&c->in, text, (size_t)n);
+	} else if (n == 0 || errno != EAGAIN) {
+		c->eof = true;
+		watch_want(&c->watch, 0);
+	}
+	if (c->eof || (c->want && strstr(buf_cstr(&c->in), c->want)) ||
+	    (c->want_n && c->in.len >= c->want_n))
+		loop_stop(l, 0);
+}
+
+static inline void
+start(void)
+{
+	srv = http_server_new(l, &opts, &cb, &srv);
+}
+
+static inline struct client *
+dial(void)
+{
+	struct client *c = mem_xcalloc(1, sizeof(*c));
+	int fd[2];
+
+	ck_assert_int_eq(
+	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fd), 0);
+	c->fd = fd[0];
+	buf_init(&c->in, sizeof(big) * 4);
+	watch_init(&c->watch, l, c->fd, on_client_ready, c);
+	watch_want(&c->watch, WATCH_READ);
+	http_server_add(srv, fd[1], 7);
+	return c;
+}
+
+static inline void
+hang_up(struct client *c)
+{
+	watch_fini(&c->watch);
+	close(c->fd);
+	buf_fini(&c->in);
+	mem_free(c);
+}
+
+static inline void
+say_n(const struct client *c, const char *text, size_t n)
+{
+	ck_assert_int_eq(send(c->fd, text, n, MSG_NOSIGNAL), (ssize_t)n);
+}
+
+static inline void
+say(const struct client *c, const char *text)
+{
+	say_n(c, text, strlen(text));
+}
+
+/* Runs until the text has come. */
+static inline const char *
+await(struct client *c, const char *text)
+{
+	const char *at;
+
+	c->want = text;
+	while ((at = strstr(buf_cstr(&c->in), text)) == NULL) {
+		ck_assert_msg(!c->eof, "end, but no \"%s\"", text);
+		loop_run(l);
+	}
+	c->want = NULL;
+	return at;
+}
+
+/* The same; it is eaten with all before it. */
+static inline void
+expect(struct client *c, const char *text)
+{
+	const char *at = await(c, text);
+
+	buf_drop(&c->in, (size_t)(at - c->in.data) + strlen(text));
+}
+
+static inline void
+await_bytes(struct client *c, size_t n)
+{
+	c->want_n = n;
+	while (c->in.len < n)
+		loop_run(l);
+	c->want_n = 0;
+}
+
+/* Nothing but this, then the end. */
+static inline void
+expect_end(struct client *c, const char *text)
+{
+	while (!c->eof)
+		loop_run(l);
+	ck_assert_str_eq(buf_cstr(&c->in), text);
+}
+
+static inline void
+until(const int *count, int value)
+{
+	while (*count < value)
+		loop_run(l);
+	ck_assert_int_eq(*count, value);
+}
+
+static struct deferred turn;
+static int turns_left;
+
+static inline void
+on_turn(void *arg)
+{
+	(void)arg;
+	if (--turns_left > 0)
+		deferred_ask(&turn);
+	else
+		loop_stop(l, 0);
+}
+
+/* Some turns of the loop: until nothing is left to do at once. */
+static inline void
+settle(void)
+{
+	turns_left = 6;
+	while (turns_left > 0) {
+		deferred_init(&turn, l, on_turn, NULL);
+		deferred_ask(&turn);
+		loop_run(l);
+		deferred_cancel(&turn);
+	}
+}
+
+static inline struct http_exchange *
+wait_held(char letter)
+{
+	while (!held[(unsigned char)letter])
+		settle();
+	return held[(unsigned char)letter];
+}
+
+static inline void
+setup(void)
+{
+	l = loop_new();
+	timer_init(&bound, l, on_bound, NULL);
+	timer_set(&bound, BOUND_MS);
+	opts = http_server_defaults;
+	memset(held, 0, sizeof(held));
+	memset(big, 'b', sizeof(big));
+	heads = requests = ends = gones = drains = 0;
+	free_in_head = free_in_request = free_in_end = false;
+	buf_init(&last_body, sizeof(big) * 4);
+	buf_init(&ended, 4096);
+}
+
+static inline void
+teardown(void)
+{
+	end_server();
+	ck_assert_int_eq(ends, heads - (free_in_head ? 1 : 0));
+	settle();
+	timer_fini(&bound);
+	loop_free(l);
+	buf_fini(&last_body);
+	buf_fini(&ended);
+}
+
+static inline int
+run_suite(Suite *suite, TCase *tc)
+{
+	SRunner *r = srunner_create(suite);
+	int failed;
+
+	tcase_set_timeout(tc, 60);
+	tcase_add_checked_fixture(tc, setup, teardown);
+	suite_add_tcase(suite, tc);
+	srunner_run_all(r, CK_NORMAL);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+#endif
