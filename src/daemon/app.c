@@ -1,61 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The commands: one row a command, one function to set a fleet up, serve and take it
- * down.
+ * The commands: one row a command, and the options of the command line.
  *
- * Owns: loop, spawner, gateway, endpoint, in that order of creation and the other way
- * round at the end.
- * Driven by: the command line; signals; the endpoint's end.
+ * Driven by: main.
  * Invariants: stdout carries MCP messages or what was asked for, nothing else.
  */
 #include "mcpvisor/app.h"
 
-#include "mcpvisor/cli.h"
+#include "app_priv.h"
+
 #include "mcpvisor/demo.h"
-#include "mcpvisor/endpoint_stdio.h"
-#include "mcpvisor/gateway.h"
-#include "mcpvisor/import.h"
 #include "mcpvisor/log.h"
-#include "mcpvisor/loop.h"
-#include "mcpvisor/mem.h"
-#include "mcpvisor/spawn.h"
 
 #include <getopt.h>
-#include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#define LIST_WAIT_MS 5000
-
-struct command;
-
-struct app {
-	const struct command *command;
-	const char *file; /* --mcp-json; NULL: the demo */
-	struct cli_opts cli;
-	char **argv; /* what follows the options */
-	int argc;
-	struct import_result import;
-	struct loop *loop;
-	struct spawner *spawner;
-	struct gateway *gateway;
-	struct endpoint_stdio *endpoint;
-	struct cli *client;
-	int code;
-};
-
-struct command {
-	const char *name, *args, *help;
-	bool (*takes)(struct app *a); /* looks at the arguments; says what is wrong */
-	int (*run)(struct app *a);
-	const char *options; /* long options it knows */
-	bool hidden;
-};
-
-#define N_COMMANDS 6
+#define N_COMMANDS 8
 static const struct command commands[N_COMMANDS + 1];
 
 static void
@@ -72,6 +33,9 @@ app_usage(FILE *to)
 	    "two\n"
 	    "                     built-in demo servers are fronted\n"
 	    "  --log-level LEVEL  error, warning, notice (default), info or debug\n"
+	    "  --listen ADDRESS   serve: where to listen; may be given more than once\n"
+	    "  --allow-unauthenticated, --allowed-host NAME, --allowed-origin ORIGIN\n"
+	    "                     serve: what listening beyond loopback takes\n"
 	    "\nexit codes: 0 success, 1 the tool reported an error, 2 usage, 3 "
 	    "configuration,\n"
 	    "4 unknown tool or invalid arguments, 5 upstream failed, 6 nothing listed\n");
@@ -83,158 +47,6 @@ app_usage_error(const struct app *a, const char *text, const char *what)
 	fprintf(stderr, "mcpvisor %s: %s%s%s\nusage: mcpvisor %s %s\n", a->command->name,
 	    text, what ? ": " : "", what ? what : "", a->command->name, a->command->args);
 	return false;
-}
-
-/* Reads the servers to front. CLI_OK or CLI_CONF, which has been explained. */
-static int
-app_load(struct app *a)
-{
-	struct mv_errtext et = {.line = 0};
-	char self[PATH_MAX];
-	ssize_t n;
-
-	if (a->file == NULL) {
-		n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-		if (n <= 0) {
-			fprintf(stderr, "mcpvisor: cannot find itself for the demo\n");
-			return CLI_CONF;
-		}
-		self[n] = '\0';
-		demo_import(self, &a->import);
-		return CLI_OK;
-	}
-	if (import_file(a->file, &a->import, &et) != MV_OK) {
-		if (et.line > 0)
-			fprintf(stderr, "%s:%d: %s\n", et.file, et.line, et.message);
-		else
-			fprintf(stderr, "%s: %s\n", et.file, et.message);
-		return CLI_CONF;
-	}
-	for (size_t i = 0; i < a->import.n_warnings; i++)
-		LOG_WARNING("import", "noticed", "file=%s text=%s",
-		    LOG_ESC(a->file, strlen(a->file)),
-		    LOG_ESC(a->import.warnings[i], strlen(a->import.warnings[i])));
-	return CLI_OK;
-}
-
-static void
-on_gone(void *arg)
-{
-	struct app *a = arg;
-
-	loop_stop(a->loop, 0);
-}
-
-static void
-on_signal(void *arg)
-{
-	struct app *a = arg;
-
-	LOG_NOTICE("app", "stopping on a signal", "%s", "");
-	endpoint_stdio_stop(a->endpoint);
-}
-
-/* Sets everything up around a client on these descriptors. */
-static bool
-app_setup(struct app *a, int rfd, int wfd)
-{
-	struct endpoint_stdio_opts eo = endpoint_stdio_defaults;
-	struct gateway_opts go = {
-	    .confs = a->import.v, .n = a->import.n, .list_wait_ms = LIST_WAIT_MS};
-
-	a->loop = loop_new();
-	a->spawner = a->loop ? spawner_new(a->loop) : NULL;
-	if (a->spawner == NULL) {
-		fprintf(stderr, "mcpvisor: cannot set up the event loop\n");
-		return false;
-	}
-	a->gateway = gateway_new(a->loop, a->spawner, &go);
-	eo.rfd = rfd;
-	eo.wfd = wfd;
-	a->endpoint = endpoint_stdio_new(a->loop, a->gateway, &eo, on_gone, a);
-	return loop_on_signal(a->loop, SIGTERM, on_signal, a) &&
-	       loop_on_signal(a->loop, SIGINT, on_signal, a);
-}
-
-static void
-app_teardown(struct app *a)
-{
-	cli_free(a->client);
-	endpoint_stdio_free(a->endpoint);
-	gateway_free(a->gateway);
-	if (a->spawner != NULL)
-		spawner_free(a->spawner);
-	loop_free(a->loop);
-	import_free(&a->import);
-}
-
-static int
-run_stdio(struct app *a)
-{
-	int code = app_load(a);
-
-	if (code != CLI_OK)
-		return code;
-	if (app_setup(a, STDIN_FILENO, STDOUT_FILENO)) {
-		gateway_start(a->gateway);
-		code = loop_run(a->loop);
-	} else {
-		code = CLI_UPSTREAM;
-	}
-	app_teardown(a);
-	return code;
-}
-
-static void
-on_cli_done(void *arg, int exit_code)
-{
-	struct app *a = arg;
-
-	a->code = exit_code;
-	cli_free(a->client);
-	a->client = NULL;
-	endpoint_stdio_stop(a->endpoint);
-}
-
-static unsigned
-app_starting(void *arg)
-{
-	struct app *a = arg;
-	unsigned n = 0;
-
-	for (size_t i = 0; i < gateway_count(a->gateway); i++)
-		n += !upstream_is_settled(gateway_upstream(a->gateway, i));
-	return n;
-}
-
-/* Our own client at one end of a socket pair, our own endpoint at the other. */
-static int
-run_cli(struct app *a)
-{
-	int fds[2], code;
-
-	a->cli.out = stdout;
-	a->cli.err = stderr;
-	a->cli.width = cli_width(stdout);
-	a->cli.starting = app_starting;
-	a->cli.starting_arg = a;
-	code = cli_check(&a->cli);
-	if (code == CLI_OK)
-		code = app_load(a);
-	if (code != CLI_OK)
-		return code;
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0) {
-		fprintf(stderr, "mcpvisor: cannot make a socket pair\n");
-		return CLI_UPSTREAM;
-	}
-	a->code = CLI_UPSTREAM;
-	if (app_setup(a, fds[0], fds[0])) {
-		gateway_start(a->gateway);
-		a->client = cli_new(a->loop, &a->cli, fds[1], fds[1], on_cli_done, a);
-		(void)loop_run(a->loop);
-	}
-	app_teardown(a);
-	return a->code;
 }
 
 static int
@@ -272,6 +84,12 @@ takes_one(struct app *a)
 }
 
 static bool
+takes_one_or_none(struct app *a)
+{
+	return a->argc <= 1 || app_usage_error(a, "unexpected argument", a->argv[1]);
+}
+
+static bool
 takes_tool(struct app *a)
 {
 	if (a->argc == 0)
@@ -293,12 +111,32 @@ static const struct command commands[N_COMMANDS + 1] = {
 	"'{...}']",
 	"start the servers and call a tool", takes_tool, run_cli,
 	"mcp-json log-level json output", false},
+    {"serve", "[--mcp-json FILE] [--listen ADDR:PORT|unix:PATH]...",
+	"serve many MCP clients over HTTP (default 127.0.0.1:7332, path /mcp)",
+	takes_nothing, run_serve,
+	"mcp-json log-level listen allow-unauthenticated allowed-host allowed-origin",
+	false},
+    {"connect", "[SOCKET]", "serve one client on stdio by a running mcpvisor serve",
+	takes_one_or_none, run_connect, "log-level", false},
     {"version", "", "print the version", takes_nothing, run_version, "", false},
     {"help", "", "print this text", takes_nothing, run_help, "", false},
     {"demo", "legacy|modern", "serve as one of the demo servers", takes_one, run_demo, "",
 	true},
     {.name = NULL},
 };
+
+static bool
+app_add(struct app *a, const char **list, const char *value)
+{
+	size_t n = 0;
+
+	while (n < APP_LISTEN_MAX && list[n] != NULL)
+		n++;
+	if (n == APP_LISTEN_MAX)
+		return app_usage_error(a, "given too often", value);
+	list[n] = value;
+	return true;
+}
 
 /* --json carries the arguments for call, and asks for JSON output for tools. */
 static bool
@@ -315,6 +153,14 @@ app_option(struct app *a, const char *name, const char *value)
 		if (strcmp(value, "json") != 0 && strcmp(value, "text") != 0)
 			return app_usage_error(a, "--output is json or text, not", value);
 		a->cli.json = value[0] == 'j';
+	} else if (strcmp(name, "listen") == 0) {
+		return app_add(a, a->listen, value);
+	} else if (strcmp(name, "allowed-host") == 0) {
+		return app_add(a, a->allowed_hosts, value);
+	} else if (strcmp(name, "allowed-origin") == 0) {
+		return app_add(a, a->allowed_origins, value);
+	} else if (strcmp(name, "allow-unauthenticated") == 0) {
+		a->allow_unauthenticated = true;
 	} else {
 		if (!log_level_parse(value, &level))
 			return app_usage_error(a, "unknown log level", value);
@@ -345,6 +191,10 @@ app_options(struct app *a, int argc, char **argv)
 	    {"log-level", required_argument, NULL, 0},
 	    {"json", call ? required_argument : no_argument, NULL, 0},
 	    {"output", required_argument, NULL, 0},
+	    {"listen", required_argument, NULL, 0},
+	    {"allow-unauthenticated", no_argument, NULL, 0},
+	    {"allowed-host", required_argument, NULL, 0},
+	    {"allowed-origin", required_argument, NULL, 0},
 	    {NULL, 0, NULL, 0},
 	};
 	int i, which;

@@ -70,6 +70,18 @@ options_read_era(struct upstream_conf *c, const json_t *v)
 }
 
 static bool
+options_read_isolation(struct upstream_conf *c, const json_t *v)
+{
+	const char *s = json_string_value(v);
+
+	if (s && (strcmp(s, "shared") == 0 || strcmp(s, "session") == 0)) {
+		c->isolation = s[1] == 'h' ? ISOLATION_SHARED : ISOLATION_SESSION;
+		return true;
+	}
+	return import_break(c, MV_CONF, "mcpvisor.isolation is none of shared, session");
+}
+
+static bool
 options_read_ms(struct upstream_conf *c, const char *name, const json_t *v)
 {
 	const struct ms_option *o = NULL;
@@ -108,6 +120,8 @@ import_options_read(struct upstream_conf *c, json_t *options)
 			good = options_read_prefix(c, v);
 		else if (strcmp(name, "era") == 0)
 			good = options_read_era(c, v);
+		else if (strcmp(name, "isolation") == 0)
+			good = options_read_isolation(c, v);
 		else
 			good = options_read_ms(c, name, v);
 	}

@@ -14,9 +14,18 @@
 #include "mcpvisor/caps.h"
 #include "mcpvisor/log.h"
 #include "mcpvisor/mem.h"
+#include "mcpvisor/metrics.h"
 #include "mcpvisor/wording.h"
 
 #include <string.h>
+
+/* The most that an element of a batch takes which has only an error to say. */
+#define BATCH_ERROR_BYTES (CAP_ID_BYTES + 128)
+
+/* An iovec has no const. */
+static char too_large_text[] =
+    "{\"code\":-32603,\"message\":\"The answer is too large\"}";
+static const struct iovec too_large = {too_large_text, sizeof(too_large_text) - 1};
 
 static uint64_t
 client_hash_id(struct client *c, struct jtext id)
@@ -98,6 +107,14 @@ request_release(struct client *c, struct request *r)
 	c->n_pool++;
 }
 
+static bool
+request_hash(struct client *c, struct request *r)
+{
+	r->same_hash = idmap_get(c->by_id, r->id_hash);
+	r->hashed = idmap_put(c->by_id, r->id_hash, r);
+	return r->hashed;
+}
+
 /* NULL, and m answered, when the client may not have another one. */
 struct request *
 request_new(struct client *c, const struct link_msg *m, const struct front_era *era,
@@ -105,11 +122,11 @@ request_new(struct client *c, const struct link_msg *m, const struct front_era *
 {
 	struct request *r;
 
-	if (request_find(c, m->env.id) != NULL) {
+	if (!c->is_shared && request_find(c, m->env.id) != NULL) {
 		buf_reset(&c->scratch);
 		wording_put_error(&c->scratch, -32600,
 		    "Invalid request: the id is that of a request still in flight");
-		client_reply_error(c, m->env.id, &c->scratch);
+		client_reply_error(c, m->env.id, 400, &c->scratch);
 		return NULL;
 	}
 	r = c->n_requests < CAP_CLIENT_CALLS ? request_alloc(c) : NULL;
@@ -122,6 +139,7 @@ request_new(struct client *c, const struct link_msg *m, const struct front_era *
 	r->c = c;
 	r->era = era;
 	r->method = method;
+	r->port = c->port;
 	r->id_hash = hash_stable(HASH_STABLE_SEED, c->id_key.data, c->id_key.len);
 	if (!request_keep_text(
 		r, m->env.id, jtext_of(m->base, m->json->slot[JSON_M_PROGRESS_TOKEN]))) {
@@ -129,8 +147,7 @@ request_new(struct client *c, const struct link_msg *m, const struct front_era *
 		client_reply_err(c, m->env.id, MV_NOMEM);
 		return NULL;
 	}
-	r->same_hash = idmap_get(c->by_id, r->id_hash);
-	if (!idmap_put(c->by_id, r->id_hash, r)) {
+	if (!c->is_shared && !request_hash(c, r)) {
 		request_release(c, r);
 		client_reply_err(c, m->env.id, MV_NOMEM);
 		return NULL;
@@ -144,6 +161,8 @@ request_new(struct client *c, const struct link_msg *m, const struct front_era *
 	r->batch = c->batch;
 	if (r->batch != NULL)
 		r->batch->open++;
+	else if (r->port != NULL)
+		r->port->ops->open(r->port->arg, r);
 	return r;
 }
 
@@ -162,6 +181,9 @@ request_unhash(struct client *c, struct request *r)
 	}
 }
 
+static void client_answer(struct client *c, const struct client_port *port, int status,
+    const struct iovec *iov, int n);
+
 void
 batch_close(struct client *c, struct batch *b)
 {
@@ -169,10 +191,24 @@ batch_close(struct client *c, struct batch *b)
 		return;
 	if (b->out.len > 0) {
 		buf_add_char(&b->out, ']');
-		client_send_buf(c, &b->out);
+		client_answer(
+		    c, b->port, 200, &(struct iovec){b->out.data, b->out.len}, 1);
 	}
+	if (b->port != NULL)
+		b->port->ops->closed(b->port->arg);
 	buf_fini(&b->out);
 	mem_free(b);
+}
+
+/* Whether an answer leaves too little for those that may still come. */
+static bool
+batch_is_full(const struct batch *b, const struct iovec *body, int n)
+{
+	size_t total = b->out.len;
+
+	for (int i = 0; i < n; i++)
+		total += body[i].iov_len;
+	return total > CAP_OUT_BYTES - CAP_BATCH_ITEMS * BATCH_ERROR_BYTES;
 }
 
 static void
@@ -188,10 +224,12 @@ request_end(struct request *r)
 {
 	struct client *c = r->c;
 	struct batch *b = r->batch;
+	const struct client_port *port = b == NULL ? r->port : NULL;
 
 	call_fini(&r->call);
 	gateway_unwait(&r->waiter);
-	request_unhash(c, r);
+	if (r->hashed)
+		request_unhash(c, r);
 	*r->prev = r->next;
 	if (r->next != NULL)
 		r->next->prev = r->prev;
@@ -199,6 +237,8 @@ request_end(struct request *r)
 	request_release(c, r);
 	if (b != NULL)
 		batch_close(c, b);
+	if (port != NULL)
+		port->ops->closed(port->arg);
 	if (client_in_flight(c) == 0)
 		c->cb->on_idle(c->arg);
 }
@@ -225,6 +265,37 @@ client_send(struct client *c, const struct iovec *iov, int n)
 	deferred_ask(&c->dead);
 }
 
+/* To the port a message came by, or to the client's own channel. */
+static void
+client_answer(struct client *c, const struct client_port *port, int status,
+    const struct iovec *iov, int n)
+{
+	if (port != NULL)
+		port->ops->answer(port->arg, status, iov, n);
+	else
+		client_send(c, iov, n);
+}
+
+void
+request_notify(struct request *r, const struct iovec *iov, int n)
+{
+	if (r->port == NULL)
+		client_send(r->c, iov, n);
+	else if (r->port->ops->notify(r->port->arg, iov, n) != MV_OK)
+		metrics_add(METRIC_NOTICES_DROPPED, 1);
+}
+
+void
+request_notify_buf(struct request *r, const struct buf *b)
+{
+	struct iovec iov = {b->data, b->len};
+
+	if (b->err == MV_OK)
+		request_notify(r, &iov, 1);
+	else
+		metrics_add(METRIC_NOTICES_DROPPED, 1);
+}
+
 void
 client_send_buf(struct client *c, const struct buf *b)
 {
@@ -246,10 +317,22 @@ client_send_buf(struct client *c, const struct buf *b)
 void
 request_reply(struct request *r, const char *member, const struct iovec *body, int n)
 {
+	request_reply_status(r, 200, member, body, n);
+}
+
+void
+request_reply_status(
+    struct request *r, int status, const char *member, const struct iovec *body, int n)
+{
 	struct iovec iov[2 * JSON_EDITS_MAX + 8];
 	int k = 0;
 
 	MCPVISOR_ASSERT(n <= 2 * JSON_EDITS_MAX + 2);
+	if (r->batch != NULL && batch_is_full(r->batch, body, n)) {
+		member = "error";
+		body = &too_large;
+		n = 1;
+	}
 	iov[k++] = LITERAL("{\"jsonrpc\":\"2.0\",\"id\":");
 	iov[k++] = (struct iovec){(void *)(uintptr_t)r->id.p, r->id.n};
 	iov[k++] = LITERAL(",\"");
@@ -261,7 +344,7 @@ request_reply(struct request *r, const char *member, const struct iovec *body, i
 	if (r->batch != NULL)
 		batch_add(r->batch, iov, k);
 	else
-		client_send(r->c, iov, k);
+		client_answer(r->c, r->port, status, iov, k);
 	request_end(r);
 }
 
@@ -274,8 +357,7 @@ request_reply_buf(struct request *r, const char *member, const struct buf *body)
 		request_reply(r, member, &iov, 1);
 		return;
 	}
-	iov = LITERAL("{\"code\":-32603,\"message\":\"The answer is too large\"}");
-	request_reply(r, "error", &iov, 1);
+	request_reply(r, "error", &too_large, 1);
 }
 
 void
@@ -289,7 +371,7 @@ request_fail(struct request *r, int code, const char *message)
 }
 
 void
-client_reply_error(struct client *c, struct jtext id, const struct buf *error)
+client_reply_error(struct client *c, struct jtext id, int status, const struct buf *error)
 {
 	struct iovec iov[6];
 	int k = 0;
@@ -306,7 +388,7 @@ client_reply_error(struct client *c, struct jtext id, const struct buf *error)
 	if (c->batch != NULL)
 		batch_add(c->batch, iov, k);
 	else
-		client_send(c, iov, k);
+		client_answer(c, c->port, status, iov, k);
 }
 
 void
@@ -316,13 +398,16 @@ client_reply_err(struct client *c, struct jtext id, enum mv_err err)
 
 	buf_reset(&c->scratch);
 	wording_put_failure(&c->scratch, &f);
-	client_reply_error(c, id, &c->scratch);
+	client_reply_error(c, id, mv_err_retryable(err) ? 503 : 400, &c->scratch);
 }
 
 struct client *
-client_new(struct loop *l, struct gateway *g, const struct client_cb *cb, void *arg)
+client_new_shared(
+    struct loop *l, struct gateway *g, const struct client_cb *cb, void *arg)
 {
 	struct client *c = mem_xcalloc(1, sizeof(*c));
+
+	c->is_shared = true;
 
 	c->magic = CLIENT_MAGIC;
 	c->loop = l;
@@ -341,13 +426,32 @@ client_new(struct loop *l, struct gateway *g, const struct client_cb *cb, void *
 	return c;
 }
 
-static void
-request_drop(struct request *r)
+struct client *
+client_new(struct loop *l, struct gateway *g, const struct client_cb *cb, void *arg)
 {
-	call_cancel(&r->call, NULL);
+	struct client *c = client_new_shared(l, g, cb, arg);
+
+	c->is_shared = false;
+	return c;
+}
+
+/* r ends without an answer; m is its client's notification, if there was one. */
+void
+request_cancel(struct request *r, const struct link_msg *m)
+{
+	call_cancel(&r->call, m);
 	if (r->listen != NULL)
 		listen_free(r->listen);
-	request_end(r);
+	if (r->sub != NULL)
+		handle_unsubscribe(r, NULL);
+	else
+		request_end(r);
+}
+
+void
+client_cancel(struct request *r)
+{
+	request_cancel(r, NULL);
 }
 
 void
@@ -355,9 +459,9 @@ client_free(struct client *c)
 {
 	if (c == NULL)
 		return;
-	subs_clear(c);
+	subs_clear(c, false);
 	while (c->requests != NULL)
-		request_drop(c->requests);
+		request_cancel(c->requests, NULL);
 	client_session_fini(c);
 	gateway_unobserve(c->g, &c->observer);
 	while (c->pool != NULL) {
@@ -374,6 +478,12 @@ client_free(struct client *c)
 	mem_free(c);
 }
 
+void
+client_set_own_instances(struct client *c, bool own)
+{
+	c->observer.has_instances = own;
+}
+
 size_t
 client_in_flight(const struct client *c)
 {
@@ -385,7 +495,7 @@ client_finish(struct client *c)
 {
 	struct wording_failure f = {.err = MV_STOPPING};
 
-	subs_clear(c);
+	subs_clear(c, false);
 	while (c->requests != NULL) {
 		struct request *r = c->requests;
 

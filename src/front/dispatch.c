@@ -38,38 +38,96 @@ static handler_fn *const handlers[METHOD_MAX] = {
     [METHOD_LISTEN] = handle_listen,
 };
 
-static void
-dispatch_request(struct client *c, const struct link_msg *m)
-{
-	bool modern = front_is_modern(m->json);
-	struct jtext token = jtext_of(m->base, m->json->slot[JSON_M_PROGRESS_TOKEN]);
-	enum method method = method_parse(m->env.method);
-	struct request *r;
+/* What a client without a session cannot ask for. */
+static const bool needs_session[METHOD_MAX] = {
+    [METHOD_INITIALIZE] = true,
+    [METHOD_SET_LEVEL] = true,
+    [METHOD_SUBSCRIBE] = true,
+    [METHOD_UNSUBSCRIBE] = true,
+};
 
-	buf_reset(&c->scratch);
-	if (modern && !front_modern_check(m, &c->scratch)) {
-		client_reply_error(c, m->env.id, &c->scratch);
-		return;
+/* The definition of the tool that m calls, for the transport's checks. */
+static struct jtext
+dispatch_definition(struct client *c, const struct link_msg *m, enum method method)
+{
+	struct jtext none = {NULL, 0};
+
+	if (method != METHOD_TOOLS_CALL)
+		return none;
+	return gateway_tool_definition(
+	    c->g, jtext_of(m->base, m->json->slot[JSON_P_NAME]));
+}
+
+/* The checks of a modern request that come before its method. A status, and the error in
+ * out; 0: it may go on. */
+static int
+dispatch_check_modern(
+    struct client *c, const struct link_msg *m, enum method method, struct buf *out)
+{
+	const struct client_port *port = c->port;
+
+	if (c->batch != NULL) {
+		/* A revision without batches has none inside another's either. */
+		wording_put_error(
+		    out, -32600, "Invalid request: 2026-07-28 has no batches");
+		return 400;
 	}
+	if (!front_modern_check_meta(m, out))
+		return 400;
+	if (port != NULL &&
+	    !port->ops->check(port->arg, m, dispatch_definition(c, m, method), out))
+		return 400;
+	return front_modern_check_revision(m, out) ? 0 : 400;
+}
+
+/* The same for its method and what every method has. */
+static int
+dispatch_check_method(struct client *c, const struct link_msg *m, enum method method,
+    bool modern, struct buf *out)
+{
+	struct jtext token = jtext_of(m->base, m->json->slot[JSON_M_PROGRESS_TOKEN]);
+
 	if (handlers[method] == NULL || !method_is_in_era(method, modern)) {
-		wording_put_error(&c->scratch, -32601,
+		wording_put_error(out, -32601,
 		    method == METHOD_INITIALIZE ? "Method not found: initialize belongs "
 						  "to earlier revisions; this "
 						  "request is one of 2026-07-28"
 						: "Method not found");
-		client_reply_error(c, m->env.id, &c->scratch);
-		return;
+		return modern ? 404 : 200;
 	}
 	if (token.n != 0 && !json_is_id(token)) {
-		wording_put_error(&c->scratch, -32602,
+		wording_put_error(out, -32602,
 		    "Invalid params: _meta.progressToken must be a string or an integer");
-		client_reply_error(c, m->env.id, &c->scratch);
-		return;
+		return 400;
 	}
 	if (method == METHOD_INITIALIZE && c->batch != NULL) {
-		wording_put_error(&c->scratch, -32600,
+		wording_put_error(out, -32600,
 		    "Invalid request: initialize must not be part of a batch");
-		client_reply_error(c, m->env.id, &c->scratch);
+		return 400;
+	}
+	if (c->is_shared && !modern && needs_session[method]) {
+		wording_put_error(out, -32600,
+		    "Invalid request: this method needs a session; send initialize "
+		    "first");
+		return 400;
+	}
+	return 0;
+}
+
+static void
+dispatch_request(struct client *c, const struct link_msg *m)
+{
+	bool modern = client_is_modern(m->json) || (c->port != NULL && c->port->modern);
+	enum method method = method_parse(m->env.method);
+	struct request *r;
+	int status;
+
+	buf_reset(&c->scratch);
+	status = modern ? dispatch_check_modern(c, m, method, &c->scratch) : 0;
+	if (status == 0)
+		status = dispatch_check_method(c, m, method, modern, &c->scratch);
+	if (status != 0) {
+		client_reply_error(c, m->env.id, status, &c->scratch);
 		return;
 	}
 	r = request_new(c, m, modern ? &front_modern : &front_legacy, method);
@@ -86,13 +144,15 @@ client_on_cancelled(struct client *c, const struct link_msg *m)
 	/* initialize must not be cancelled; an unknown id is a race, not a fault. */
 	if (r == NULL || r->method == METHOD_INITIALIZE)
 		return;
-	call_cancel(&r->call, m);
-	if (r->listen != NULL)
-		listen_free(r->listen);
-	if (r->sub != NULL)
-		handle_unsubscribe(r, NULL);
-	else
-		request_end(r);
+	request_cancel(r, m);
+}
+
+static void
+dispatch_response(const struct link_msg *m)
+{
+	metrics_add(METRIC_REPLIES_LATE, 1);
+	LOG_DEBUG(
+	    "client", "answer to nothing", "id=%s", LOG_ESC(m->env.id.p, m->env.id.n));
 }
 
 static void
@@ -109,22 +169,40 @@ dispatch_one(struct client *c, const struct link_msg *m)
 		break;
 	case ENVELOPE_RESULT:
 	case ENVELOPE_ERROR:
-		metrics_add(METRIC_REPLIES_LATE, 1);
-		LOG_DEBUG("client", "answer to nothing", "id=%s",
-		    LOG_ESC(m->env.id.p, m->env.id.n));
+		dispatch_response(m);
 		break;
 	case ENVELOPE_BATCH:
+		client_reply_err(c, m->env.id, MV_ENVELOPE);
+		break;
 	case ENVELOPE_INVALID:
-		client_reply_err(c, m->env.id,
-		    m->env.kind == ENVELOPE_BATCH ? MV_ENVELOPE : m->env.err);
+		/* A spoilt answer is nothing to answer. */
+		if (m->json->slot[JSON_METHOD].len != 0 ||
+		    (m->json->slot[JSON_RESULT].len == 0 &&
+			m->json->slot[JSON_ERROR].len == 0))
+			client_reply_err(c, m->env.id, m->env.err);
+		else
+			dispatch_response(m);
 		break;
 	}
+}
+
+/* Without the white space around it, which a line may have. */
+static struct jtext
+text_trim(struct jtext t)
+{
+	static const char space[] = " \t\r\n";
+
+	for (; t.n > 0 && strchr(space, t.p[0]) != NULL; t.n--)
+		t.p++;
+	while (t.n > 0 && strchr(space, t.p[t.n - 1]) != NULL)
+		t.n--;
+	return t;
 }
 
 static void
 dispatch_batch(struct client *c, const struct link_msg *m)
 {
-	struct jtext all = {m->base, m->len}, item;
+	struct jtext all = text_trim((struct jtext){m->base, m->len}), item;
 	struct batch *b;
 	struct link_msg one;
 	struct json_iter it;
@@ -138,7 +216,10 @@ dispatch_batch(struct client *c, const struct link_msg *m)
 	b = mem_xcalloc(1, sizeof(*b));
 	buf_init(&b->out, CAP_OUT_BYTES);
 	b->open = 1;
+	b->port = c->port;
 	c->batch = b;
+	if (b->port != NULL)
+		b->port->ops->open(b->port->arg, NULL);
 	do {
 		if (++n > CAP_BATCH_ITEMS) {
 			client_reply_err(c, (struct jtext){NULL, 0}, MV_TOO_LONG);
@@ -154,15 +235,24 @@ dispatch_batch(struct client *c, const struct link_msg *m)
 void
 client_on_message(struct client *c, const struct link_msg *m)
 {
+	client_on_message_by(c, m, NULL);
+}
+
+void
+client_on_message_by(
+    struct client *c, const struct link_msg *m, const struct client_port *port)
+{
 	/* Outside a session it is as if 2025-03-26 were spoken. */
 	enum revision revision =
 	    c->session.open ? c->session.revision : REVISION_2025_03_26;
 
 	MCPVISOR_ASSERT(c->magic == CLIENT_MAGIC);
+	c->port = port;
 	if (m->env.kind == ENVELOPE_BATCH && revision_has_batches(revision))
 		dispatch_batch(c, m);
 	else
 		dispatch_one(c, m);
+	c->port = NULL;
 }
 
 void

@@ -12,8 +12,15 @@
 
 #define META "params._meta must have io.modelcontextprotocol/"
 
+int
+front_status_of(const struct front_era *era, int64_t code)
+{
+	/* The codes that this revision reserves for itself so far. */
+	return era->modern && code <= -32020 && code >= -32022 ? 400 : 200;
+}
+
 bool
-front_is_modern(const struct json_msg *json)
+client_is_modern(const struct json_msg *json)
 {
 	return json->slot[JSON_M_VERSION].len != 0 ||
 	       json->slot[JSON_M_CLIENT_INFO].len != 0 ||
@@ -21,7 +28,7 @@ front_is_modern(const struct json_msg *json)
 }
 
 bool
-front_modern_check(const struct link_msg *m, struct buf *out)
+front_modern_check_meta(const struct link_msg *m, struct buf *out)
 {
 	static const struct {
 		enum json_slot slot;
@@ -37,8 +44,6 @@ front_modern_check(const struct link_msg *m, struct buf *out)
 		"Invalid params: io.modelcontextprotocol/clientInfo must be an object"},
 	};
 	struct jtext level = jtext_of(m->base, m->json->slot[JSON_M_LOG_LEVEL]);
-	struct jtext version = jtext_of(m->base, m->json->slot[JSON_M_VERSION]);
-	enum revision revision;
 
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
 		struct jtext v = jtext_of(m->base, m->json->slot[rules[i].slot]);
@@ -55,7 +60,15 @@ front_modern_check(const struct link_msg *m, struct buf *out)
 		    "notice, warning, error, critical, alert or emergency");
 		return false;
 	}
-	revision = revision_parse(version);
+	return true;
+}
+
+bool
+front_modern_check_revision(const struct link_msg *m, struct buf *out)
+{
+	struct jtext version = jtext_of(m->base, m->json->slot[JSON_M_VERSION]);
+	enum revision revision = revision_parse(version);
+
 	if (revision == REVISION_NONE || !revision_is_modern(revision)) {
 		wording_put_revision(out, "[\"2026-07-28\"]", version);
 		return false;

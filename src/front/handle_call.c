@@ -13,6 +13,8 @@
 #include "mcpvisor/metrics.h"
 #include "mcpvisor/wording.h"
 
+enum { RPC_NEEDS_CAPABILITY = -32021, RPC_URL_ELICITATION = -32042 };
+
 static void
 call_on_progress(void *arg, const struct link_msg *m)
 {
@@ -28,7 +30,7 @@ call_on_progress(void *arg, const struct link_msg *m)
 		return;
 	}
 	json_edit_add(&ed, at.off, at.len, r->token.p, r->token.n);
-	client_send(r->c, iov, json_edit_pieces(m->base, whole, &ed, iov));
+	request_notify(r, iov, json_edit_pieces(m->base, whole, &ed, iov));
 }
 
 static void
@@ -42,10 +44,15 @@ call_reply_error(struct request *r, const struct outcome *o)
 	(void)json_int(jtext_of(o->base, o->json->slot[JSON_E_CODE]), &code);
 	buf_reset(out);
 	member = r->era->map_error(r, o, code, out);
-	if (member != NULL)
-		request_reply_buf(r, member, out);
-	else
-		request_reply(r, "error", &iov, 1);
+	if (member != NULL && out->err == MV_OK) {
+		/* The only code that an era maps to one with a status of its own. */
+		code = member[0] == 'e' && code == RPC_URL_ELICITATION
+			   ? RPC_NEEDS_CAPABILITY
+			   : 0;
+		iov = (struct iovec){out->data, out->len};
+	}
+	request_reply_status(
+	    r, front_status_of(r->era, code), member ? member : "error", &iov, 1);
 }
 
 static void
@@ -126,8 +133,28 @@ call_on_done(void *arg, const struct outcome *o)
 	}
 }
 
+static void
+call_on_log(void *arg, const struct link_msg *m)
+{
+	struct request *r = arg;
+	struct iovec iov = {(void *)(uintptr_t)m->base, m->len};
+	enum mcp_level level =
+	    mcp_level_parse(jtext_of(m->base, m->json->slot[JSON_P_LEVEL]));
+	enum mcp_level wish = r->call.req.level;
+
+	/* A session that never set a level leaves it to the server; a modern request that
+	 * names none wants nothing. */
+	if (wish == MCP_LV_MAX && !r->era->modern)
+		wish = MCP_LV_DEBUG;
+	if (level != MCP_LV_MAX && level >= wish)
+		request_notify(r, &iov, 1);
+	else
+		metrics_add(METRIC_NOTICES_DROPPED, 1);
+}
+
 static const struct call_cb call_callbacks = {
     .on_progress = call_on_progress,
+    .on_log = call_on_log,
     .on_done = call_on_done,
 };
 

@@ -20,7 +20,8 @@ client_session_init(struct client *c)
 {
 	c->session.level = MCP_LV_MAX;
 	c->session.subs = strmap_new();
-	buf_init(&c->session.client_info, CAP_MESSAGE_BYTES);
+	/* Beyond the bound we name ourselves to upstreams. */
+	buf_init(&c->session.client_info, CAP_CLIENT_INFO_BYTES);
 }
 
 void
@@ -28,6 +29,37 @@ client_session_fini(struct client *c)
 {
 	strmap_free(c->session.subs);
 	buf_fini(&c->session.client_info);
+}
+
+struct client_session
+client_session_of(const struct client *c)
+{
+	const struct session *s = &c->session;
+
+	return (struct client_session){.open = s->open,
+	    .revision = s->revision,
+	    .client_info = {s->client_info.data, s->client_info.len},
+	    .n_subscriptions = strmap_count(s->subs),
+	    .n_instances = c->observer.n_instances,
+	    .has_level = s->level != MCP_LV_MAX};
+}
+
+void
+client_session_restore(struct client *c, enum revision revision, const char *name)
+{
+	c->session.open = true;
+	c->session.revision = revision;
+	if (name[0] == '\0')
+		return;
+	buf_add_str(&c->session.client_info, "{\"name\":");
+	json_put_string(&c->session.client_info, name, strlen(name));
+	buf_add_str(&c->session.client_info, ",\"version\":\"\"}");
+}
+
+bool
+client_request_is_modern(const struct request *r)
+{
+	return r->era->modern;
 }
 
 static void
@@ -129,7 +161,7 @@ handle_initialize(struct request *r, const struct link_msg *m)
 	if (asked == REVISION_NONE || revision_is_modern(asked))
 		asked = REVISION_LATEST_LEGACY;
 	/* A second initialize on the same connection opens a new session. */
-	subs_clear(c);
+	subs_clear(c, true);
 	c->session.open = true;
 	c->session.revision = asked;
 	gateway_set_level(c->g, &c->observer, MCP_LV_MAX);

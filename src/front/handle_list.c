@@ -8,8 +8,44 @@
  */
 #include "client_priv.h"
 
+#include "mcpvisor/log.h"
+#include "mcpvisor/mcp_headers.h"
+
 #include <stdio.h>
 #include <string.h>
+
+/* Over HTTP a client of this revision must refuse a tool whose headers it could not
+ * form: better to leave it out here, for that client alone. */
+static struct jtext
+list_without_unusable(struct request *r, struct jtext body)
+{
+	static const char mark[] = "x-mcp-header";
+	struct buf *out = &r->c->scratch;
+	struct json_iter it;
+	struct jtext def;
+
+	if (memmem(body.p, body.n, mark, sizeof(mark) - 1) == NULL)
+		return body;
+	buf_reset(out);
+	buf_add_char(out, '[');
+	json_iter_init(&it, body);
+	while (json_next_element(&it, &def)) {
+		const char *fault = mcp_headers_check_tool(def, NULL);
+		struct jtext name = json_member(def, "name");
+
+		if (fault != NULL) {
+			LOG_LIMITED(LOG_LV_WARNING, "list", "tool left out",
+			    "name=%s why=%s", LOG_ESC(name.p, name.n),
+			    LOG_ESC(fault, strlen(fault)));
+			continue;
+		}
+		if (out->len > 1)
+			buf_add_char(out, ',');
+		json_put(out, def);
+	}
+	buf_add_char(out, ']');
+	return out->err == MV_OK ? (struct jtext){out->data, out->len} : body;
+}
 
 static void
 list_reply(void *arg)
@@ -22,6 +58,8 @@ list_reply(void *arg)
 	char head[256], tail[96];
 	int n;
 
+	if (kind == LIST_TOOLS && r->era->modern && r->port != NULL)
+		l.body = list_without_unusable(r, l.body);
 	n = snprintf(
 	    head, sizeof(head), "{%s\"%s\":", r->era->result_members, list_member(kind));
 	iov[0] = (struct iovec){head, (size_t)n};

@@ -15,7 +15,9 @@
 
 #include <string.h>
 
-#define ACK_WAIT_MS	5000
+#define ACK_WAIT_MS 5000
+/* Of a filter's URIs, kept while the lists that have them come in. */
+#define WAIT_MAX_BYTES	((size_t)512 * 1024)
 #define SUBSCRIPTION_ID "\"io.modelcontextprotocol/subscriptionId\":"
 
 struct listen_sub {
@@ -32,6 +34,8 @@ struct listen {
 	unsigned missed; /* changed before the acknowledgement */
 	struct listen_sub *subs;
 	size_t n_subs, n_waiting;
+	uint64_t heard;	 /* the last event that its subscriptions were told */
+	struct buf uris; /* array text, while it waits for lists */
 	bool acked;
 	struct timer timer;
 };
@@ -54,6 +58,7 @@ listen_free(struct listen *l)
 	struct client *c = l->r->c;
 
 	listen_subs_fini(l);
+	buf_fini(&l->uris);
 	timer_fini(&l->timer);
 	*l->prev = l->next;
 	if (l->next != NULL)
@@ -74,9 +79,9 @@ listen_notify(struct listen *l, enum method m, const char *members)
 	    method_name(m), SUBSCRIPTION_ID);
 	json_put(&b, l->r->id);
 	buf_add_char(&b, '}');
-	buf_add_str(&b, members);
+	buf_add_str(&b, members != NULL ? members : "");
 	buf_add_str(&b, "}}");
-	client_send_buf(l->r->c, &b);
+	request_notify_buf(l->r, &b);
 	buf_fini(&b);
 }
 
@@ -84,29 +89,27 @@ void
 listen_finish(struct listen *l)
 {
 	struct request *r = l->r;
-	struct buf b, id;
+	struct client *c = r->c;
+	bool tell = r->port == NULL;
+	struct buf b, cancelled;
 
 	buf_init(&b, CAP_MESSAGE_BYTES);
-	buf_init(&id, CAP_ID_BYTES + 16);
-	json_put(&id, r->id);
+	buf_init(&cancelled, CAP_MESSAGE_BYTES);
 	buf_add_str(&b, "{\"resultType\":\"complete\",\"_meta\":{" SUBSCRIPTION_ID);
 	json_put(&b, r->id);
 	buf_add_str(&b, "}}");
+	buf_add_str(&cancelled,
+	    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
+	    "\"params\":{\"requestId\":");
+	json_put(&cancelled, r->id);
+	buf_add_str(&cancelled, "}}");
 	listen_free(l);
-	{
-		struct client *c = r->c;
-
-		request_reply_buf(r, "result", &b);
-		buf_reset(&b);
-		buf_add_str(&b,
-		    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
-		    "\"params\":{\"requestId\":");
-		json_put(&b, (struct jtext){id.data, id.len});
-		buf_add_str(&b, "}}");
-		client_send_buf(c, &b);
-	}
+	request_reply_buf(r, "result", &b);
+	/* On a channel of its own the end of the stream says it. */
+	if (tell)
+		client_send_buf(c, &cancelled);
 	buf_fini(&b);
-	buf_fini(&id);
+	buf_fini(&cancelled);
 }
 
 static void
@@ -268,7 +271,7 @@ listen_on_updated(void *arg, const struct link_msg *m)
 		json_put(&b, value);
 	}
 	buf_add_str(&b, "}}");
-	client_send_buf(s->l->r->c, &b);
+	request_notify_buf(s->l->r, &b);
 	buf_fini(&b);
 }
 
@@ -348,12 +351,87 @@ listen_subscribe(struct listen *l, struct jtext uris)
 		s->s.on_settled = listen_on_settled;
 		s->s.on_updated = listen_on_updated;
 		s->s.arg = s;
+		s->s.owner = &l->r->c->observer;
+		s->s.heard = &l->heard;
 		l->n_waiting++;
 		if (s->uri.err != MV_OK ||
 		    subscription_add(l->r->c->g, uri, &s->s) != MV_OK)
 			l->n_waiting--;
 	}
 	l->n_waiting--;
+}
+
+static void
+listen_begin(struct listen *l, struct jtext uris)
+{
+	listen_subscribe(l, uris);
+	if (l->n_waiting == 0)
+		listen_ack(l);
+	else
+		timer_set(&l->timer, ACK_WAIT_MS);
+}
+
+static bool
+listen_has_owners(struct listen *l, struct jtext uris)
+{
+	struct json_iter it;
+	struct jtext uri;
+
+	json_iter_init(&it, uris);
+	while (json_next_element(&it, &uri))
+		if (gateway_route_uri(l->r->c->g, uri) == NULL)
+			return false;
+	return true;
+}
+
+/* The lists are in, or their time is over. */
+static void
+listen_on_lists(void *arg)
+{
+	struct listen *l = arg;
+	struct buf uris = l->uris;
+
+	buf_init(&l->uris, WAIT_MAX_BYTES);
+	listen_begin(l, (struct jtext){uris.data, uris.len});
+	buf_fini(&uris);
+}
+
+/* One more list is in. */
+static void
+listen_on_list(void *arg)
+{
+	struct listen *l = arg;
+
+	if (!listen_has_owners(l, (struct jtext){l->uris.data, l->uris.len}))
+		return;
+	gateway_unwait(&l->r->waiter);
+	listen_on_lists(l);
+}
+
+/* A client that has just connected may listen before the lists are in. */
+static bool
+listen_wait(struct listen *l, struct jtext uris)
+{
+	struct gateway_waiter *w = &l->r->waiter;
+
+	buf_init(&l->uris, WAIT_MAX_BYTES);
+	if (listen_has_owners(l, uris))
+		return false;
+	json_put(&l->uris, uris);
+	w->fn = listen_on_lists;
+	w->retry = listen_on_list;
+	w->arg = l;
+	return l->uris.err == MV_OK && gateway_wait(l->r->c->g, w);
+}
+
+static bool
+listen_has_room(const struct client *c, struct jtext uris)
+{
+	size_t n = array_count(uris);
+
+	for (const struct listen *l = c->listens; l != NULL; l = l->next)
+		n += l->n_subs + array_count((struct jtext){l->uris.data, l->uris.len});
+	return c->n_listens < CAP_CLIENT_LISTENS && n <= CAP_CLIENT_SUBSCRIPTIONS;
 }
 
 void
@@ -370,8 +448,7 @@ handle_listen(struct request *r, const struct link_msg *m)
 		return;
 	}
 	uris = json_member(filter, "resourceSubscriptions");
-	if (c->n_listens >= CAP_CLIENT_LISTENS ||
-	    array_count(uris) > CAP_CLIENT_SUBSCRIPTIONS) {
+	if (!listen_has_room(c, uris)) {
 		request_fail(r, -32603, "Too many subscriptions on this connection");
 		return;
 	}
@@ -392,11 +469,8 @@ handle_listen(struct request *r, const struct link_msg *m)
 	if (json_is_true(json_member(filter, "resourcesListChanged")))
 		l->kinds |= 1u << LIST_RESOURCES | 1u << LIST_TEMPLATES;
 	gateway_note_listener(c->g);
-	listen_subscribe(l, uris);
-	if (l->n_waiting == 0)
-		listen_ack(l);
-	else
-		timer_set(&l->timer, ACK_WAIT_MS);
+	if (!listen_wait(l, uris))
+		listen_begin(l, uris);
 	/* What remains is no call: the endpoint need not wait for it. */
 	if (client_in_flight(c) == 0)
 		c->cb->on_idle(c->arg);

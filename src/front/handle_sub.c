@@ -4,8 +4,8 @@
  *
  * Owns: one legacy_sub a subscribed URI, in the session's table.
  * Driven by: dispatch; the owner's answer; updates.
- * Invariants: a subscribe is answered when its owner has answered; a refused one
- * leaves nothing behind.
+ * Invariants: a subscribe is answered when its owner has answered, a second one of the
+ * same URI too; a refused one leaves nothing behind.
  */
 #include "client_priv.h"
 
@@ -18,7 +18,8 @@
 struct legacy_sub {
 	struct client *c;
 	struct subscriber s;
-	struct request *waiting; /* the request that asked; NULL once answered */
+	struct request *waiting; /* the requests that asked; NULL once answered */
+	struct upstream *owner;	 /* NULL: nobody */
 	struct buf uri;		 /* decoded; its key */
 };
 
@@ -28,8 +29,8 @@ sub_free(struct legacy_sub *l)
 	subscription_remove(&l->s);
 	if (strmap_get(l->c->session.subs, l->uri.data, l->uri.len) == l)
 		(void)strmap_del(l->c->session.subs, l->uri.data, l->uri.len);
-	if (l->waiting != NULL)
-		l->waiting->sub = NULL;
+	for (struct request *r = l->waiting; r != NULL; r = r->sub_next)
+		r->sub = NULL;
 	buf_fini(&l->uri);
 	mem_free(l);
 }
@@ -42,11 +43,15 @@ sub_reply_empty(struct request *r)
 	request_reply(r, "result", &empty, 1);
 }
 
-/* The answer to a subscribe that came to nothing. uri is a JSON string. */
+/* The answer to a subscribe that came to nothing. uri is a JSON string; owner may be
+ * NULL. */
 static void
-sub_reply_refused(struct request *r, enum mv_err err, struct jtext uri)
+sub_reply_refused(
+    struct request *r, enum mv_err err, struct jtext uri, struct upstream *owner)
 {
-	struct wording_failure f = {.err = err, .method = r->method};
+	struct wording_failure f = {.err = err,
+	    .method = r->method,
+	    .upstream = owner != NULL ? upstream_name(owner) : NULL};
 	struct buf *out = &r->c->scratch;
 
 	buf_reset(out);
@@ -60,31 +65,45 @@ sub_reply_refused(struct request *r, enum mv_err err, struct jtext uri)
 	request_reply_buf(r, "error", out);
 }
 
+/* o NULL: yes. */
+static void
+sub_reply(struct request *r, struct upstream *owner, const struct outcome *o)
+{
+	struct iovec iov;
+
+	if (o == NULL) {
+		sub_reply_empty(r);
+	} else if (o->kind == OUTCOME_ERROR) {
+		iov = (struct iovec){(void *)(uintptr_t)o->body.p, o->body.n};
+		request_reply(r, "error", &iov, 1);
+	} else {
+		sub_reply_refused(r, o->kind == OUTCOME_FAILED ? o->err : MV_PROTOCOL,
+		    (struct jtext){"\"\"", 2}, owner);
+	}
+}
+
+/* All requests that wait for l get the same answer. */
+static void
+sub_answer(struct legacy_sub *l, const struct outcome *o)
+{
+	struct request *r = l->waiting, *next;
+
+	l->waiting = NULL;
+	for (; r != NULL; r = next) {
+		next = r->sub_next;
+		r->sub = NULL;
+		sub_reply(r, l->owner, o);
+	}
+}
+
 static void
 sub_on_settled(void *arg, const struct outcome *o)
 {
 	struct legacy_sub *l = arg;
-	struct request *r = l->waiting;
-	struct iovec iov;
 
-	l->waiting = NULL;
-	if (r == NULL) {
-		if (o != NULL)
-			sub_free(l);
-		return;
-	}
-	r->sub = NULL;
-	if (o == NULL) {
-		sub_reply_empty(r);
-		return;
-	}
-	if (o->kind == OUTCOME_ERROR) {
-		iov = (struct iovec){(void *)(uintptr_t)o->body.p, o->body.n};
-		request_reply(r, "error", &iov, 1);
-	} else {
-		sub_reply_refused(r, o->err, (struct jtext){"\"\"", 2});
-	}
-	sub_free(l);
+	sub_answer(l, o);
+	if (o != NULL)
+		sub_free(l);
 }
 
 static void
@@ -105,29 +124,44 @@ sub_on_updated(void *arg, const struct link_msg *m)
 	client_send(l->c, iov, json_edit_pieces(m->base, whole, &ed, iov));
 }
 
-void
-handle_subscribe(struct request *r, const struct link_msg *m)
+static void
+sub_wait(struct legacy_sub *l, struct request *r)
+{
+	r->sub = l;
+	r->sub_next = l->waiting;
+	l->waiting = r;
+}
+
+/* It is there already, or about to be. */
+static void
+sub_join(struct legacy_sub *l, struct request *r)
+{
+	if (l->waiting != NULL)
+		sub_wait(l, r);
+	else
+		sub_reply_empty(r);
+}
+
+static void
+sub_begin(struct request *r, struct jtext uri)
 {
 	struct client *c = r->c;
-	struct jtext uri = jtext_of(m->base, m->json->slot[JSON_P_URI]);
-	struct legacy_sub *l;
+	struct legacy_sub *l = mem_xcalloc(1, sizeof(*l)), *other;
+	struct upstream *owner;
 	enum mv_err err;
 
-	if (json_type(uri) != '"') {
-		request_fail(r, -32602, "Invalid params: uri must be a string");
-		return;
-	}
-	l = mem_xcalloc(1, sizeof(*l));
 	l->c = c;
+	l->owner = gateway_route_uri(c->g, uri);
 	buf_init(&l->uri, CAP_URI_BYTES);
 	if (!json_string_decode(uri, &l->uri) || l->uri.err != MV_OK) {
 		sub_free(l);
-		sub_reply_refused(r, MV_NOT_FOUND, uri);
+		sub_reply_refused(r, MV_NOT_FOUND, uri, NULL);
 		return;
 	}
-	if (strmap_get(c->session.subs, l->uri.data, l->uri.len) != NULL) {
+	other = strmap_get(c->session.subs, l->uri.data, l->uri.len);
+	if (other != NULL) {
 		sub_free(l);
-		sub_reply_empty(r); /* it has it already */
+		sub_join(other, r);
 		return;
 	}
 	err = strmap_count(c->session.subs) >= CAP_CLIENT_SUBSCRIPTIONS ||
@@ -138,14 +172,73 @@ handle_subscribe(struct request *r, const struct link_msg *m)
 		l->s.on_settled = sub_on_settled;
 		l->s.on_updated = sub_on_updated;
 		l->s.arg = l;
-		l->waiting = r;
-		r->sub = l;
+		l->s.owner = &c->observer;
+		l->s.heard = &c->session.heard;
+		sub_wait(l, r);
 		err = subscription_add(c->g, uri, &l->s);
 		if (err == MV_OK)
 			return; /* answered, or about to be */
 	}
+	owner = l->owner;
 	sub_free(l);
-	sub_reply_refused(r, err, uri);
+	sub_reply_refused(r, err, uri, owner);
+}
+
+/* The lists are in, or their time is over. */
+static void
+sub_on_lists(void *arg)
+{
+	struct request *r = arg;
+
+	sub_begin(r, (struct jtext){r->uri.data, r->uri.len});
+}
+
+/* One more list is in. */
+static void
+sub_on_list(void *arg)
+{
+	struct request *r = arg;
+
+	if (gateway_route_uri(r->c->g, (struct jtext){r->uri.data, r->uri.len}) == NULL)
+		return;
+	gateway_unwait(&r->waiter);
+	sub_on_lists(r);
+}
+
+void
+handle_subscribe(struct request *r, const struct link_msg *m)
+{
+	struct gateway *g = r->c->g;
+	struct jtext uri = jtext_of(m->base, m->json->slot[JSON_P_URI]);
+
+	if (json_type(uri) != '"') {
+		request_fail(r, -32602, "Invalid params: uri must be a string");
+		return;
+	}
+	r->waiter.fn = sub_on_lists;
+	r->waiter.retry = sub_on_list;
+	r->waiter.arg = r;
+	if (gateway_route_uri(g, uri) == NULL) {
+		json_put(&r->uri, uri);
+		if (r->uri.err == MV_OK && gateway_wait(g, &r->waiter))
+			return;
+	}
+	sub_begin(r, uri);
+}
+
+/* r was cancelled while it waited; others may go on waiting. */
+static void
+sub_leave(struct request *r)
+{
+	struct legacy_sub *l = r->sub;
+	struct request **at = &l->waiting;
+
+	while (*at != r)
+		at = &(*at)->sub_next;
+	*at = r->sub_next;
+	if (l->waiting == NULL)
+		sub_free(l);
+	request_end(r);
 }
 
 /* m NULL: r is a subscribe that its client cancelled while it waited. */
@@ -157,8 +250,7 @@ handle_unsubscribe(struct request *r, const struct link_msg *m)
 	struct buf uri;
 
 	if (m == NULL) {
-		sub_free(r->sub);
-		request_end(r);
+		sub_leave(r);
 		return;
 	}
 	buf_init(&uri, CAP_URI_BYTES);
@@ -168,10 +260,8 @@ handle_unsubscribe(struct request *r, const struct link_msg *m)
 		l = strmap_get(c->session.subs, uri.data, uri.len);
 		/* A subscribe that still waits is overtaken: it has succeeded and is
 		 * over. */
-		if (l != NULL && l->waiting != NULL)
-			sub_reply_empty(l->waiting);
 		if (l != NULL) {
-			l->waiting = NULL;
+			sub_answer(l, NULL);
 			sub_free(l);
 		}
 		sub_reply_empty(r);
@@ -182,15 +272,20 @@ handle_unsubscribe(struct request *r, const struct link_msg *m)
 static bool
 sub_clear_one(const char *key, size_t len, void *value, void *arg)
 {
+	static const struct outcome over = {.kind = OUTCOME_FAILED, .err = MV_CANCELLED};
+	struct legacy_sub *l = value;
+	const bool *answers = arg;
+
 	(void)key;
 	(void)len;
-	(void)arg;
-	sub_free(value);
+	if (*answers)
+		sub_answer(l, &over);
+	sub_free(l);
 	return true;
 }
 
 void
-subs_clear(struct client *c)
+subs_clear(struct client *c, bool answers)
 {
-	strmap_each(c->session.subs, sub_clear_one, NULL);
+	strmap_each(c->session.subs, sub_clear_one, &answers);
 }

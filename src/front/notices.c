@@ -19,6 +19,7 @@ session_send_changed(struct client *c, unsigned kinds)
 	enum method sent = METHOD_UNKNOWN;
 	char text[128];
 	struct iovec iov = {text, 0};
+	enum mv_err err;
 
 	for (unsigned k = 0; k < LIST_MAX; k++) {
 		enum method m = list_changed_method((enum list_kind)k);
@@ -29,8 +30,20 @@ session_send_changed(struct client *c, unsigned kinds)
 		sent = m;
 		iov.iov_len = (size_t)snprintf(text, sizeof(text),
 		    "{\"jsonrpc\":\"2.0\",\"method\":\"%s\"}", method_name(m));
-		client_send(c, &iov, 1);
+		err = c->cb->send(c->arg, &iov, 1);
+		if (err != MV_OK)
+			c->missed |= kinds; /* said when its channel is open again */
 	}
+}
+
+void
+client_channel_opened(struct client *c)
+{
+	unsigned kinds = c->missed;
+
+	c->missed = 0;
+	if (kinds != 0)
+		session_send_changed(c, kinds);
 }
 
 void
@@ -70,7 +83,9 @@ client_on_log(void *arg, struct upstream *u, const struct link_msg *m)
 	bool wanted;
 
 	MCPVISOR_ASSERT(c->magic == CLIENT_MAGIC);
-	if (c->session.open) {
+	if (c->is_shared) {
+		wanted = false; /* its requests know nothing of each other */
+	} else if (c->session.open) {
 		/* A session that never set a level leaves it to the server. */
 		wanted = c->session.level == MCP_LV_MAX || w.level >= c->session.level;
 	} else {

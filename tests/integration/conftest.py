@@ -10,6 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import mcp  # noqa: E402 (path first)
 import schema  # noqa: E402
+import served  # noqa: E402
 
 
 def pytest_report_header(config):
@@ -40,10 +41,31 @@ def serve(binary, tmp_path):
         return running[-1]
 
     yield start
+    end_all(running)
+
+
+@pytest.fixture
+def serve_http(binary, tmp_path):
+    """serve_http(alpha={behaviour}, ...): a running daemon, ended and checked after."""
+    running = []
+
+    def start(upstreams=None, listen=("127.0.0.1:0",), args=(), env=None, state=None,
+              text=None, **named):
+        folder = tmp_path / ("http%d" % len(running))
+        folder.mkdir()
+        both = {**(upstreams or {}), **named}
+        running.append(served.Served(binary, folder, both, listen, args, env, state, text))
+        return running[-1]
+
+    yield start
+    end_all(running)
+
+
+def end_all(running):
     problems = []
-    for mv in reversed(running):
+    for one in reversed(running):
         try:
-            mv.check_end()
+            one.check_end()
         except Exception as e:  # every run is ended before the first fault is shown
             problems.append(e)
     if problems:

@@ -133,7 +133,8 @@ def test_o_088_a_bad_variable_fails_that_upstream_by_name(serve, field, text):
                beta={"tools": ["echo"]}, env=ENV)
     assert listed(mv) == ["beta__echo"]
     assert mv["alpha"].starts() == []
-    line = next(x for x in mv.log().splitlines() if "alpha" in x and field in x)
+    line = wait_for(lambda: next((x for x in mv.log().splitlines()
+                                  if "alpha" in x and field in x), None))
     assert text in line or "UNSET_9" in line or "input:" in line
 
 

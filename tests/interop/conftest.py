@@ -1,17 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Fixtures of the interop tests; README.md tells what they are."""
 
-import json
 import os
-import pathlib
-import signal
-import subprocess
 
 import pytest
 
 import interop_env as env
-
-DRIVER_S = 120
+from interop_driver import ClientRun
 
 # label, era, driver and its arguments
 CLIENTS = (
@@ -52,48 +47,11 @@ def make_run(able, files, tmp_path_factory):
     return make
 
 
-class ClientRun:
-    """What one driver said, step by step."""
-
-    def __init__(self, label, era, argv, run):
-        self.label = label
-        self.era = era
-        self.run = run
-        config = run.folder / "driver.json"
-        config.write_text(json.dumps({
-            "command": run.command, "args": run.args, "env": run.env,
-            "trace": str(run.trace), "file": str(run.files / "hello.txt"),
-        }))
-        self.steps, self.status = drive([*argv[:1], str(config), *argv[1:]],
-                                        run.folder / "stderr")
-        self.left = run.left()
-
-    def __getitem__(self, step):
-        if step not in self.steps:
-            log = pathlib.Path(self.run.folder / "stderr").read_text(errors="replace")
-            raise AssertionError(f"{self.label} never came to {step}; "
-                                 f"steps {list(self.steps)}, end of log:\n{log[-3000:]}")
-        line = self.steps[step]
-        assert line["ok"], line
-        return line
-
-
-def drive(argv, log):
-    """Runs a driver; its steps by name, and its exit status."""
-    with open(log, "wb") as err:
-        process = subprocess.Popen([env.NODE, str(env.HERE / argv[0]), *argv[1:]],
-                                   stdout=subprocess.PIPE, stderr=err,
-                                   start_new_session=True)
-        try:
-            out, _ = process.communicate(timeout=DRIVER_S)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            out, _ = process.communicate()
-    lines = [json.loads(line) for line in out.decode().splitlines()]
-    return {line["step"]: line for line in lines}, process.returncode
-
-
 @pytest.fixture(scope="session", params=CLIENTS, ids=[c[0] for c in CLIENTS])
 def client(request, make_run):
     label, era, argv = request.param
-    return ClientRun(label, era, argv, make_run(label))
+    run = make_run(label)
+    done = ClientRun(label, era, argv, run,
+                     {"command": run.command, "args": run.args, "env": run.env})
+    done.left = run.left()
+    return done

@@ -2,9 +2,9 @@
 // @modelcontextprotocol/client 2.x, which speaks either era.
 // Usage: node driver_client2.mjs CONFIG.json legacy|auto|modern
 
-import { Client } from '@modelcontextprotocol/client';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { config, run } from './scenario.mjs';
+import { config, run, terminate } from './scenario.mjs';
 
 const MODES = { legacy: 'legacy', auto: 'auto', modern: { pin: '2026-07-28' } };
 
@@ -13,9 +13,11 @@ const mode = process.argv[3];
 const era = mode === 'legacy' ? 'legacy' : 'modern';
 const client = new Client({ name: 'interop-client2', version: '1.0.0' },
 	{ versionNegotiation: { mode: MODES[mode] } });
-const transport = new StdioClientTransport({
-	command: conf.command, args: conf.args, env: conf.env, stderr: 'inherit',
-});
+const transport = conf.url ?
+	new StreamableHTTPClientTransport(new URL(conf.url)) :
+	new StdioClientTransport({
+		command: conf.command, args: conf.args, env: conf.env, stderr: 'inherit',
+	});
 // A list that was served from the client's own cache would prove nothing.
 const FRESH = { cacheMode: 'bypass' };
 
@@ -41,6 +43,7 @@ await run({
 	label: `client2-${mode}`,
 	connect: () => client.connect(transport),
 	close: () => client.close(),
+	terminate: conf.url && (() => terminate(transport, conf.url)),
 	info: () => ({
 		server: client.getServerVersion(),
 		capabilities: client.getServerCapabilities(),

@@ -4,8 +4,9 @@
 
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import * as types from '@modelcontextprotocol/sdk/types.js';
-import { config, pages, run } from './scenario.mjs';
+import { config, pages, run, terminate } from './scenario.mjs';
 
 const NOTICES = {
 	'notifications/resources/updated': types.ResourceUpdatedNotificationSchema,
@@ -15,15 +16,18 @@ const NOTICES = {
 
 const conf = config();
 const client = new Client({ name: 'interop-sdk1', version: '1.0.0' });
-const transport = new StdioClientTransport({
-	command: conf.command, args: conf.args, env: conf.env, stderr: 'inherit',
-});
+const transport = conf.url ?
+	new StreamableHTTPClientTransport(new URL(conf.url)) :
+	new StdioClientTransport({
+		command: conf.command, args: conf.args, env: conf.env, stderr: 'inherit',
+	});
 
 await run({
 	era: 'legacy',
 	label: 'sdk1',
 	connect: () => client.connect(transport),
 	close: () => client.close(),
+	terminate: conf.url && (() => terminate(transport, conf.url)),
 	info: () => ({
 		server: client.getServerVersion(),
 		capabilities: client.getServerCapabilities(),

@@ -5,7 +5,8 @@
 //
 // An adapter gives: era, connect, close, info, lists (name -> function),
 // callTool(params, options), readResource, getPrompt, complete, on(method, fn),
-// watch(uri) -> function that ends it; if legacy also ping and setLevel.
+// watch(uri) -> function that ends it; if legacy also ping and setLevel; on HTTP
+// also terminate.
 
 import { existsSync, readFileSync } from 'node:fs';
 
@@ -201,6 +202,7 @@ function steps(client, config) {
 					(p) => /level.message/.test(p.data)) };
 			},
 		}),
+		...(client.terminate && { terminate: () => client.terminate() }),
 	};
 }
 
@@ -238,6 +240,21 @@ export async function pages(fetchPage, member) {
 		count += 1;
 	} while (cursor !== undefined && count < 100);
 	return { [member]: items, pages: count };
+}
+
+// Ends the session, if there is one, and tells how its id is answered after that.
+export async function terminate(transport, url) {
+	const session = transport.sessionId;
+	await transport.terminateSession();
+	if (session === undefined)
+		return { session: null };
+	const reply = await fetch(url, {
+		method: 'POST',
+		headers: { 'content-type': 'application/json', 'mcp-session-id': session },
+		body: '{"jsonrpc":"2.0","id":1,"method":"ping"}',
+	});
+	await reply.text();
+	return { session, status: reply.status };
 }
 
 export function config() {

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* Listening sockets: TCP and unix, accepting without ever spinning. */
+#ifndef MCPVISOR_LISTENER_H
+#define MCPVISOR_LISTENER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "mcpvisor/err.h"
+
+struct loop;
+struct listener;
+
+struct listener_cb {
+	/* fd is the receiver's; close-on-exec, non-blocking. uid is the peer's on a unix
+	 * socket, else (uid_t)-1. */
+	void (*on_accept)(void *arg, int fd, uid_t uid);
+};
+
+/* "127.0.0.1:7332", "[::1]:7332", ":0" (loopback, any port), "localhost:80", or
+ * "unix:/path" (mode 0600; a stale socket of nobody is replaced, a live one is MV_BUSY).
+ * MV_CONF with *et: not an address; MV_SYSTEM with *et: the system said no. */
+enum mv_err listener_new(struct loop *l, const char *address,
+    const struct listener_cb *cb, void *arg, struct listener **out,
+    struct mv_errtext *et) MCPVISOR_MUST_CHECK;
+/* Closes; a unix socket's file goes. */
+void listener_free(struct listener *l);
+/* Stops accepting for a while (too many connections). Out of descriptors does so by
+ * itself, for a second. */
+void listener_pause(struct listener *l, bool paused);
+/* What was bound, as "127.0.0.1:43211" or "unix:/path". */
+const char *listener_address(const struct listener *l);
+bool listener_is_loopback(const struct listener *l); /* or a unix socket */
+/* Parses without binding: whether address is loopback or a unix socket. */
+enum mv_err listener_check(
+    const char *address, bool *loopback, struct mv_errtext *et) MCPVISOR_MUST_CHECK;
+
+#endif

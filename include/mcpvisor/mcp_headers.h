@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The request headers of 2026-07-28 that mirror the body: Mcp-Method, Mcp-Name,
+ * Mcp-Param-*, MCP-Protocol-Version, and the x-mcp-header annotations they come from.
+ * Spec: 2026-07-28 basic/transports/streamable-http, Request Metadata.
+ */
+#ifndef MCPVISOR_MCP_HEADERS_H
+#define MCPVISOR_MCP_HEADERS_H
+
+#include <stdbool.h>
+
+#include "mcpvisor/http_parse.h"
+#include "mcpvisor/json.h"
+
+/* Checks the annotations of a tool definition's inputSchema. NULL: sound (or none);
+ * else constant text that says what makes the tool unusable. *any (may be NULL) says
+ * whether there is an annotation at all. */
+const char *mcp_headers_check_tool(struct jtext definition, bool *any);
+
+/* Compares a modern request's headers with its body. version: the header is required and
+ * must be the text of _meta's; method: Mcp-Method required, equal; name: the value of
+ * params.name or params.uri (absent: Mcp-Name is not looked at), plain or Base64 form;
+ * definition: of the called tool (absent: Mcp-Param-* are not looked at), arguments: its
+ * arguments. NULL: they agree; else the text of a -32020, in out. */
+struct mcp_headers_body {
+	struct jtext version, method, name, definition, arguments;
+};
+const char *mcp_headers_check(
+    const struct http_head *h, const struct mcp_headers_body *b, struct buf *out);
+
+#endif

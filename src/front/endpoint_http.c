@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The HTTP endpoint.
+ *
+ *   OPEN --stop--> DRAINING --idle or deadline--> CLOSING --connections gone--> GONE
+ *
+ * Owns: listeners, server, the shared client, the sessions.
+ * Driven by: the server; its timers; the owner.
+ * Invariants: Host and Origin are looked at before anything else of a request; the era is
+ * the request's own; whatever decides a status is decided before a stream begins.
+ * Spec: 2026-07-28 and 2025-11-25 basic/transports, Streamable HTTP.
+ */
+#include "mcpvisor/endpoint_http.h"
+
+#include "endpoint_http_priv.h"
+
+#include "mcpvisor/caps.h"
+#include "mcpvisor/clock.h"
+#include "mcpvisor/log.h"
+#include "mcpvisor/mem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SWEEP_MS     30000
+#define LAST_WAIT_MS 1000
+
+const struct endpoint_http_opts endpoint_http_defaults = {
+    .path = "/mcp",
+    .guard = {.loopback = true},
+    .commit_ms = 10000,
+    .session_s = 86400,
+    .session_idle_ms = 120000,
+    .sessions_max = 10000,
+    .drain_ms = 1000,
+};
+
+static void
+call_options(struct http_call *k)
+{
+	/* Names with Mcp-Param- are the tools' own; the asterisk does not stand for
+	 * Authorization. */
+	http_call_reply(k, 204,
+	    HTTP_ALLOW_ALL
+	    "Access-Control-Allow-Methods: POST, GET, DELETE, OPTIONS\r\n"
+	    "Access-Control-Allow-Headers: Content-Type, Accept, Authorization, "
+	    "Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name, "
+	    "Last-Event-ID, *\r\n"
+	    "Access-Control-Max-Age: 600\r\n",
+	    NULL, NULL, 0);
+}
+
+/* The session that the header names: its exchanges hold it. False: refused. */
+static bool
+call_join_session(struct http_call *k, const struct http_head *h, bool required)
+{
+	bool doubled;
+	struct http_text text = http_header(h, "mcp-session-id", &doubled);
+	char principal[32];
+
+	if (text.p == NULL) {
+		if (required)
+			http_call_refuse(k, 400, -32600,
+			    "Invalid request: the Mcp-Session-Id header is missing");
+		return !required;
+	}
+	http_principal(k->x, principal);
+	k->session = doubled ? NULL : http_session_find(k->e, text, principal);
+	if (k->session == NULL) {
+		http_call_refuse(k, 404, -32001, "Session not found: initialize anew");
+		return false;
+	}
+	k->session->calls++;
+	return true;
+}
+
+static void
+call_get(struct http_call *k, const struct http_head *h)
+{
+	struct http_session *s;
+
+	if (http_header(h, "mcp-session-id", NULL).p == NULL) {
+		/* Without a session there is nothing that could come unasked. */
+		http_call_reply(
+		    k, 405, "Allow: POST, DELETE, OPTIONS\r\n", NULL, NULL, 0);
+		return;
+	}
+	if (!call_join_session(k, h, true))
+		return;
+	s = k->session;
+	k->is_get = true;
+	k->older = s->stream;
+	s->stream = k; /* notices go to the newest */
+	http_call_become_stream(k);
+	client_channel_opened(s->client);
+}
+
+static void
+call_delete(struct http_call *k, const struct http_head *h)
+{
+	if (!call_join_session(k, h, true))
+		return;
+	http_session_delete(k->session);
+	http_call_reply(k, 204, "", NULL, NULL, 0);
+}
+
+/* One line, as every other transport has it: in valid JSON a raw line break is white
+ * space between tokens. */
+static const char *
+call_one_line(struct endpoint_http *e, const char *body, size_t n)
+{
+	if (memchr(body, '\n', n) == NULL && memchr(body, '\r', n) == NULL)
+		return body;
+	buf_reset(&e->body);
+	buf_add(&e->body, body, n);
+	if (e->body.err != MV_OK)
+		return NULL;
+	for (size_t i = 0; i < n; i++)
+		if (e->body.data[i] == '\n' || e->body.data[i] == '\r')
+			e->body.data[i] = ' ';
+	return e->body.data;
+}
+
+/* Whose message it is. NULL: refused. */
+static struct client *
+call_client(struct http_call *k, const struct http_head *h, const struct link_msg *m)
+{
+	bool modern = k->port.modern || client_is_modern(m->json);
+
+	k->port.modern = modern && m->env.kind == ENVELOPE_REQUEST;
+	if (modern)
+		return k->e->shared;
+	if (m->env.kind == ENVELOPE_REQUEST &&
+	    method_parse(m->env.method) == METHOD_INITIALIZE) {
+		k->session = http_session_new(k->e);
+		if (k->session == NULL) {
+			http_call_refuse(k, 503, -32603, "Too many sessions");
+			return NULL;
+		}
+		k->session->calls++;
+		return k->session->client;
+	}
+	if (!call_join_session(k, h, false))
+		return NULL;
+	return k->session != NULL ? k->session->client : k->e->shared;
+}
+
+static void
+call_post(struct http_call *k, const struct http_head *h, const char *body, size_t n)
+{
+	struct endpoint_http *e = k->e;
+	const char *text = call_one_line(e, body, n);
+	struct link_msg m;
+	struct client *c;
+	enum mv_err err;
+
+	if (!http_call_read_version(k, h))
+		return;
+	err = text == NULL ? MV_NOMEM : link_scan(text, n, &e->json, &m);
+	if (err != MV_OK) {
+		http_call_refuse(k, 400, mv_err_rpc_code(err), mv_err_text(err));
+		return;
+	}
+	c = call_client(k, h, &m);
+	if (c == NULL)
+		return;
+	k->head = h;
+	client_on_message_by(c, &m, &k->port);
+	k->head = NULL;
+	if (k->session != NULL)
+		http_session_note_state(k->session);
+	if (k->answered || k->x == NULL)
+		return;
+	if (k->request == NULL && !k->batch_open) {
+		/* A notification or a response: taken, and nothing to say. */
+		http_call_reply(k, 202, "", NULL, NULL, 0);
+		return;
+	}
+	http_call_queue(k);
+}
+
+static void
+on_request(void *arg, struct http_exchange *x, void *user, const struct http_head *h,
+    const char *body, size_t n)
+{
+	struct http_call *k = user;
+
+	(void)arg;
+	(void)x;
+	MCPVISOR_ASSERT(k->magic == HTTP_CALL_MAGIC);
+	switch (h->method) {
+	case HTTP_M_OPTIONS:
+		call_options(k);
+		break;
+	case HTTP_M_GET:
+		call_get(k, h);
+		break;
+	case HTTP_M_DELETE:
+		call_delete(k, h);
+		break;
+	case HTTP_M_POST:
+		call_post(k, h, body, n);
+		break;
+	case HTTP_M_HEAD:
+	case HTTP_M_OTHER:
+		break; /* refused at the head */
+	}
+}
+
+static void
+call_leave_streams(struct http_call *k)
+{
+	struct http_call **at = &k->session->stream;
+
+	while (*at != k)
+		at = &(*at)->older;
+	*at = k->older;
+}
+
+static void
+on_end(void *arg, struct http_exchange *x, void *user, bool gone)
+{
+	struct http_call *k = user;
+	bool modern;
+
+	(void)arg;
+	(void)x;
+	if (k == NULL)
+		return;
+	MCPVISOR_ASSERT(k->magic == HTTP_CALL_MAGIC);
+	k->x = NULL;
+	http_call_unqueue(k);
+	if (k->is_get)
+		call_leave_streams(k);
+	modern = k->request != NULL && client_request_is_modern(k->request);
+	/* The end of a modern stream is the cancellation; a legacy one may just have lost
+	 * its line. */
+	if (gone && modern)
+		client_cancel(k->request); /* lets go of k */
+	else
+		http_call_release(k);
+}
+
+static const struct http_server_cb server_callbacks = {
+    .on_head = http_call_on_head, .on_request = on_request, .on_end = on_end};
+
+static enum mv_err
+on_shared_send(void *arg, const struct iovec *iov, int n)
+{
+	(void)arg;
+	(void)iov;
+	(void)n;
+	return MV_CLOSED; /* nothing comes unasked */
+}
+
+static void
+on_shared_idle(void *arg)
+{
+	struct endpoint_http *e = arg;
+
+	deferred_ask(&e->check);
+}
+
+static void
+on_shared_dead(void *arg)
+{
+	(void)arg;
+}
+
+static const struct client_cb shared_callbacks = {
+    .send = on_shared_send, .on_idle = on_shared_idle, .on_dead = on_shared_dead};
+
+static void
+on_sweep(void *arg)
+{
+	struct endpoint_http *e = arg;
+
+	http_sessions_sweep(e);
+	timer_set(&e->sweep_timer, SWEEP_MS);
+}
+
+static size_t
+endpoint_in_flight(const struct endpoint_http *e)
+{
+	size_t n = client_in_flight(e->shared) + sockets_in_flight(e);
+
+	for (const struct http_session *s = e->first; s != NULL; s = s->next)
+		n += client_in_flight(s->client);
+	return n;
+}
+
+static void
+endpoint_gone(struct endpoint_http *e)
+{
+	if (e->state == HTTP_ST_GONE)
+		return;
+	e->state = HTTP_ST_GONE;
+	timer_clear(&e->stop_timer);
+	e->on_stopped(e->on_stopped_arg);
+}
+
+static void
+on_drained(void *arg)
+{
+	endpoint_gone(arg);
+}
+
+static void
+endpoint_close(struct endpoint_http *e)
+{
+	if (e->state >= HTTP_ST_CLOSING)
+		return;
+	e->state = HTTP_ST_CLOSING;
+	gateway_stop_waiting(e->g);
+	client_finish(e->shared);
+	for (struct http_session *s = e->first; s != NULL; s = s->next) {
+		client_finish(s->client);
+		http_session_end_streams(s);
+	}
+	sockets_finish(e);
+	timer_set(&e->stop_timer, LAST_WAIT_MS);
+	http_server_drain(e->server, on_drained, e);
+}
+
+static void
+on_check(void *arg)
+{
+	struct endpoint_http *e = arg;
+
+	if (e->state == HTTP_ST_DRAINING && endpoint_in_flight(e) == 0)
+		endpoint_close(e);
+}
+
+static void
+on_stop_timer(void *arg)
+{
+	struct endpoint_http *e = arg;
+
+	if (e->state == HTTP_ST_DRAINING)
+		endpoint_close(e);
+	else
+		endpoint_gone(e);
+}
+
+void
+endpoint_http_stop(struct endpoint_http *e, bool now, void (*fn)(void *), void *arg)
+{
+	e->on_stopped = fn;
+	e->on_stopped_arg = arg;
+	for (unsigned i = 0; i < e->n_listeners; i++)
+		listener_free(e->listeners[i]);
+	e->n_listeners = 0;
+	if (e->state == HTTP_ST_OPEN) {
+		e->state = HTTP_ST_DRAINING;
+		timer_set(&e->stop_timer, e->o.drain_ms);
+		deferred_ask(&e->check);
+	}
+	if (now)
+		endpoint_close(e);
+}
+
+static void
+on_accept(void *arg, int fd, uid_t uid)
+{
+	struct endpoint_http *e = arg;
+
+	if (uid != (uid_t)-1)
+		socket_accept(e, fd, uid);
+	else
+		http_server_add(e->server, fd, uid);
+}
+
+static const struct listener_cb listener_callbacks = {.on_accept = on_accept};
+
+enum mv_err
+endpoint_http_listen(struct endpoint_http *e, const char *address, const char **bound,
+    struct mv_errtext *et)
+{
+	struct listener *l;
+	enum mv_err err;
+
+	if (e->n_listeners == LISTENERS_MAX) {
+		mv_errtext_set(et, "more than %d addresses", LISTENERS_MAX);
+		return MV_CONF;
+	}
+	err = listener_new(e->loop, address, &listener_callbacks, e, &l, et);
+	if (err != MV_OK)
+		return err;
+	e->listeners[e->n_listeners++] = l;
+	if (bound != NULL)
+		*bound = listener_address(l);
+	return MV_OK;
+}
+
+struct endpoint_http *
+endpoint_http_new(struct loop *l, struct gateway *g, const struct endpoint_http_opts *o)
+{
+	struct endpoint_http *e = mem_xcalloc(1, sizeof(*e));
+
+	e->magic = ENDPOINT_MAGIC;
+	e->loop = l;
+	e->g = g;
+	e->o = *o;
+	e->queue_tail = &e->queue;
+	e->sessions = strmap_new();
+	buf_init(&e->body, CAP_MESSAGE_BYTES);
+	timer_init(&e->commit_timer, l, on_commit_timer, e);
+	timer_init(&e->sweep_timer, l, on_sweep, e);
+	timer_init(&e->stop_timer, l, on_stop_timer, e);
+	timer_set(&e->sweep_timer, SWEEP_MS);
+	deferred_init(&e->check, l, on_check, e);
+	e->shared = client_new_shared(l, g, &shared_callbacks, e);
+	e->server = http_server_new(l, &o->http, &server_callbacks, e);
+	return e;
+}
+
+void
+endpoint_http_free(struct endpoint_http *e)
+{
+	if (e == NULL)
+		return;
+	for (unsigned i = 0; i < e->n_listeners; i++)
+		listener_free(e->listeners[i]);
+	http_server_free(e->server);
+	sockets_free(e);
+	client_free(e->shared);
+	while (e->first != NULL)
+		http_session_drop(e->first);
+	strmap_free(e->sessions);
+	timer_fini(&e->commit_timer);
+	timer_fini(&e->sweep_timer);
+	timer_fini(&e->stop_timer);
+	deferred_cancel(&e->check);
+	buf_fini(&e->body);
+	mac_key_wipe(&e->o.key);
+	e->magic = 0;
+	mem_free(e);
+}
+
+size_t
+endpoint_http_sessions(const struct endpoint_http *e)
+{
+	return e->n_sessions;
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One HTTP exchange as MCP sees it: a JSON answer when that comes first, an event stream
+ * from the first notice on or when the answer takes its time.
+ *
+ * Owns: nothing; the exchange is the server's, the request the client's.
+ * Driven by: the client (port callbacks), the server (end), the commit timer.
+ * Invariants: it is in the queue exactly while it may yet become a stream by time; after
+ * x is NULL nothing is written; it goes when exchange and request are both over.
+ * Spec: 2026-07-28 basic/transports/streamable-http, Receiving Messages.
+ */
+#include "endpoint_http_priv.h"
+
+#include "mcpvisor/clock.h"
+#include "mcpvisor/mcp_headers.h"
+#include "mcpvisor/mem.h"
+#include "mcpvisor/wording.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void
+call_put_extra(const struct http_call *k, int status, char *out, size_t size)
+{
+	int n = 0;
+
+	out[0] = '\0';
+	if (k->session != NULL && k->session->text_len > 0)
+		n = snprintf(out, size, "Mcp-Session-Id: %s\r\n", k->session->text);
+	if (status == 503)
+		n += snprintf(out + n, size - (size_t)n, "Retry-After: 1\r\n");
+	if (k->origin[0] != '\0')
+		(void)snprintf(out + n, size - (size_t)n,
+		    "Access-Control-Allow-Origin: %s\r\nVary: Origin\r\n"
+		    "Access-Control-Expose-Headers: Mcp-Session-Id, WWW-Authenticate\r\n",
+		    k->origin);
+}
+
+void
+http_call_reply(struct http_call *k, int status, const char *more, const char *type,
+    const struct iovec *body, int n)
+{
+	char extra[EXTRA_BYTES];
+	size_t used;
+
+	k->answered = true;
+	http_call_unqueue(k);
+	call_put_extra(k, status, extra, sizeof(extra));
+	used = strlen(extra);
+	(void)snprintf(extra + used, sizeof(extra) - used, "%s", more);
+	http_reply(k->x, status, extra, type, body, n);
+}
+
+void
+http_call_queue(struct http_call *k)
+{
+	struct endpoint_http *e = k->e;
+
+	if (!k->takes_stream || http_stream_is_open(k->x))
+		return;
+	k->due_ms = clock_now_ms() + e->o.commit_ms;
+	k->next = NULL;
+	k->prev = e->queue_tail;
+	*e->queue_tail = k;
+	e->queue_tail = &k->next;
+	/* All wait equally long: the first in the queue is the first that is due. */
+	if (!timer_is_set(&e->commit_timer))
+		timer_set(&e->commit_timer, e->o.commit_ms);
+}
+
+void
+http_call_unqueue(struct http_call *k)
+{
+	if (k->prev == NULL)
+		return;
+	*k->prev = k->next;
+	if (k->next != NULL)
+		k->next->prev = k->prev;
+	else
+		k->e->queue_tail = k->prev;
+	k->next = NULL;
+	k->prev = NULL;
+}
+
+void
+http_call_become_stream(struct http_call *k)
+{
+	char extra[EXTRA_BYTES];
+
+	http_call_unqueue(k);
+	call_put_extra(k, 200, extra, sizeof(extra));
+	http_stream_begin(k->x, extra);
+}
+
+void
+on_commit_timer(void *arg)
+{
+	struct endpoint_http *e = arg;
+	uint64_t now = clock_now_ms();
+
+	MCPVISOR_ASSERT(e->magic == ENDPOINT_MAGIC);
+	while (e->queue != NULL && e->queue->due_ms <= now)
+		http_call_become_stream(e->queue);
+	if (e->queue != NULL)
+		timer_set(&e->commit_timer, e->queue->due_ms - now);
+}
+
+void
+http_call_release(struct http_call *k)
+{
+	struct endpoint_http *e = k->e;
+
+	if (k->x != NULL || k->request != NULL || k->batch_open)
+		return;
+	http_call_unqueue(k);
+	if (k->session != NULL)
+		http_session_release(k->session);
+	k->magic = 0;
+	mem_free(k);
+	deferred_ask(&e->check);
+}
+
+static enum mv_err
+port_notify(void *arg, const struct iovec *iov, int n)
+{
+	struct http_call *k = arg;
+
+	MCPVISOR_ASSERT(k->magic == HTTP_CALL_MAGIC);
+	if (k->x == NULL || k->answered || !k->takes_stream)
+		return MV_CLOSED;
+	if (!http_stream_is_open(k->x))
+		http_call_become_stream(k);
+	return http_stream_event(k->x, NULL, iov, n);
+}
+
+static void
+port_answer(void *arg, int status, const struct iovec *iov, int n)
+{
+	struct http_call *k = arg;
+	char principal[32];
+
+	MCPVISOR_ASSERT(k->magic == HTTP_CALL_MAGIC);
+	k->answered = true;
+	if (k->x == NULL)
+		return;
+	/* A session is named by the answer to its initialize. */
+	http_principal(k->x, principal);
+	if (k->session != NULL && k->session->text_len == 0)
+		(void)http_session_seal(k->session, principal);
+	if (!http_stream_is_open(k->x) && (k->takes_json || status != 200)) {
+		http_call_reply(k, status, "", "application/json", iov, n);
+		return;
+	}
+	if (!http_stream_is_open(k->x))
+		http_call_become_stream(k);
+	/* A reader too slow for it loses the connection, which is all it can be told. */
+	if (http_stream_event(k->x, NULL, iov, n) == MV_OK)
+		http_stream_end(k->x);
+}
+
+static void
+port_open(void *arg, struct request *r)
+{
+	struct http_call *k = arg;
+
+	k->request = r;
+	k->batch_open = r == NULL;
+}
+
+/* Over without an answer: a batch that asked nothing, or a request that was cancelled. */
+static void
+call_end_silent(struct http_call *k)
+{
+	if (k->batch_open && !http_stream_is_open(k->x)) {
+		http_call_reply(k, 202, "", NULL, NULL, 0);
+		return;
+	}
+	k->answered = true;
+	if (!http_stream_is_open(k->x))
+		http_call_become_stream(k);
+	http_stream_end(k->x);
+}
+
+static void
+port_closed(void *arg)
+{
+	struct http_call *k = arg;
+
+	MCPVISOR_ASSERT(k->magic == HTTP_CALL_MAGIC);
+	if (k->x != NULL && !k->answered)
+		call_end_silent(k);
+	k->request = NULL;
+	k->batch_open = false;
+	http_call_release(k);
+}
+
+static bool
+port_check(
+    void *arg, const struct link_msg *m, struct jtext definition, struct buf *error)
+{
+	struct http_call *k = arg;
+	enum method method = method_parse(m->env.method);
+	struct mcp_headers_body b = {
+	    .version = jtext_of(m->base, m->json->slot[JSON_M_VERSION]),
+	    .method = m->env.method,
+	    .definition = definition,
+	    .arguments = jtext_of(m->base, m->json->slot[JSON_P_ARGUMENTS]),
+	};
+	struct buf text;
+	const char *fault;
+
+	if (method == METHOD_TOOLS_CALL || method == METHOD_PROMPTS_GET)
+		b.name = jtext_of(m->base, m->json->slot[JSON_P_NAME]);
+	else if (method == METHOD_RESOURCES_READ)
+		b.name = jtext_of(m->base, m->json->slot[JSON_P_URI]);
+	buf_init(&text, 4096);
+	fault = mcp_headers_check(k->head, &b, &text);
+	if (fault != NULL)
+		wording_put_error(error, -32020, fault);
+	buf_fini(&text);
+	return fault == NULL;
+}
+
+const struct client_port_ops http_port_ops = {
+    .notify = port_notify,
+    .answer = port_answer,
+    .open = port_open,
+    .closed = port_closed,
+    .check = port_check,
+};
+
+void
+http_call_refuse(struct http_call *k, int status, int code, const char *message)
+{
+	struct buf b;
+	struct iovec iov;
+
+	buf_init(&b, 4096);
+	buf_add_str(&b, "{\"jsonrpc\":\"2.0\",\"error\":");
+	wording_put_error(&b, code, message);
+	buf_add_char(&b, '}');
+	iov = (struct iovec){b.data, b.len};
+	http_call_reply(k, status, "", "application/json", &iov, 1);
+	buf_fini(&b);
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the head of a request decides, before its body is read.
+ *
+ * Owns: nothing; makes the http_call that the exchange keeps.
+ * Driven by: the server.
+ * Invariants: Host and Origin come first; a refusal says what would have been taken.
+ * Spec: 2026-07-28 basic/transports/streamable-http, Security & Endpoint.
+ */
+#include "endpoint_http_priv.h"
+
+#include "mcpvisor/log.h"
+#include "mcpvisor/mem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool
+text_has(struct http_text t, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (size_t i = 0; i + n <= t.n; i++)
+		if (strncasecmp(t.p + i, word, n) == 0)
+			return true;
+	return false;
+}
+
+/* Several Accept headers are one list. */
+static void
+call_read_accept(struct http_call *k, const struct http_head *h)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < h->n_headers; i++) {
+		struct http_text v = h->headers[i].value;
+
+		if (!http_text_is_token(h->headers[i].name, "accept"))
+			continue;
+		any = true;
+		k->takes_json |= text_has(v, "application/json") ||
+				 text_has(v, "application/*") || text_has(v, "*/*");
+		k->takes_stream |= text_has(v, "text/event-stream") ||
+				   text_has(v, "text/*") || text_has(v, "*/*");
+	}
+	if (!any)
+		k->takes_json = k->takes_stream = true;
+}
+
+static bool
+head_is_json(const struct http_head *h)
+{
+	struct http_text type = http_header(h, "content-type", NULL);
+	const char *semicolon = type.n ? memchr(type.p, ';', type.n) : NULL;
+
+	if (semicolon != NULL)
+		type.n = (size_t)(semicolon - type.p);
+	while (type.n > 0 && (type.p[type.n - 1] == ' ' || type.p[type.n - 1] == '\t'))
+		type.n--;
+	/* Anything else a web page could send without asking first. */
+	return http_text_is_token(type, "application/json");
+}
+
+/* 0, or a status. */
+static int
+head_guard(struct http_call *k, const struct http_head *h)
+{
+	struct http_text cors = {NULL, 0}, origin;
+	int status = http_guard_host(&k->e->o.guard, h);
+
+	if (status != 0) {
+		LOG_LIMITED(LOG_LV_WARNING, "http", "host refused",
+		    "host=%s hint=\"--allowed-host NAME allows it\"",
+		    LOG_ESC(h->host.p, h->host.n));
+		return status;
+	}
+	status = http_guard_origin(&k->e->o.guard, h, &cors);
+	if (status != 0) {
+		origin = http_header(h, "origin", NULL);
+		LOG_LIMITED(LOG_LV_WARNING, "http", "origin refused",
+		    "origin=%s hint=\"--allowed-origin ORIGIN allows it\"",
+		    LOG_ESC(origin.p, origin.n));
+	} else if (cors.n > 0 && cors.n < sizeof(k->origin)) {
+		memcpy(k->origin, cors.p, cors.n);
+		k->origin[cors.n] = '\0';
+	}
+	return status;
+}
+
+static int
+head_status(struct http_call *k, const struct http_head *h)
+{
+	int status = head_guard(k, h);
+
+	if (status != 0)
+		return status;
+	if (!http_text_is(h->path, k->e->o.path))
+		return 404;
+	if (h->method == HTTP_M_OPTIONS || h->method == HTTP_M_DELETE)
+		return 0;
+	if (h->method != HTTP_M_POST && h->method != HTTP_M_GET)
+		return 405;
+	call_read_accept(k, h);
+	if (h->method == HTTP_M_GET)
+		return k->takes_stream ? 0 : 406;
+	if (!head_is_json(h))
+		return 415;
+	return k->takes_json || k->takes_stream ? 0 : 406;
+}
+
+/* The server has plain words for the others. */
+static void
+head_refuse(struct http_call *k, int status)
+{
+	if (status == 405)
+		http_call_reply(k, 405, HTTP_ALLOW_ALL, NULL, NULL, 0);
+	else if (status == 403)
+		http_call_refuse(k, 403, -32600,
+		    "Forbidden: this Host or Origin may not talk to this endpoint");
+	else if (status == 406)
+		http_call_refuse(k, 406, -32600,
+		    "Not acceptable: Accept must allow application/json or "
+		    "text/event-stream; for GET the latter");
+	else if (status == 415)
+		http_call_refuse(k, 415, -32600,
+		    "Unsupported media type: Content-Type must be application/json");
+}
+
+int
+http_call_on_head(
+    void *arg, struct http_exchange *x, const struct http_head *h, void **user)
+{
+	struct endpoint_http *e = arg;
+	struct http_call *k = mem_try(sizeof(*k));
+	int status;
+
+	MCPVISOR_ASSERT(e->magic == ENDPOINT_MAGIC);
+	*user = k;
+	if (k == NULL)
+		return 503;
+	memset(k, 0, sizeof(*k));
+	k->magic = HTTP_CALL_MAGIC;
+	k->e = e;
+	k->x = x;
+	k->port = (struct client_port){.ops = &http_port_ops, .arg = k};
+	status = e->state == HTTP_ST_OPEN ? head_status(k, h) : 503;
+	head_refuse(k, status);
+	return status;
+}
+
+bool
+http_call_read_version(struct http_call *k, const struct http_head *h)
+{
+	bool doubled;
+	struct http_text v = http_header(h, "mcp-protocol-version", &doubled);
+	enum revision r = REVISION_NONE;
+	char quoted[64];
+
+	if (v.p == NULL)
+		return true;
+	if (doubled) {
+		http_call_refuse(k, 400, -32600,
+		    "Invalid request: more than one MCP-Protocol-Version header");
+		return false;
+	}
+	if (v.n < sizeof(quoted) - 2) {
+		int n = snprintf(quoted, sizeof(quoted), "\"%.*s\"", (int)v.n, v.p);
+
+		r = revision_parse((struct jtext){quoted, (size_t)n});
+	}
+	k->port.modern = r == REVISION_NONE || revision_is_modern(r);
+	return true;
+}

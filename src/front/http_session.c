@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sessions of legacy HTTP clients: made by initialize, found by their signed id, brought
+ * back from it when their memory is gone.
+ *
+ * Owns: the client of each session in memory.
+ * Driven by: the endpoint; a sweep.
+ * Invariants: what is in memory can be dropped when it holds nothing that its id does
+ * not say; what does hold more is marked where it outlives us, so that after a restart
+ * its client is told (404) and starts anew.
+ * Spec: 2025-11-25 basic/transports, Session Management.
+ */
+#include "endpoint_http_priv.h"
+
+#include "mcpvisor/caps.h"
+#include "mcpvisor/clock.h"
+#include "mcpvisor/log.h"
+#include "mcpvisor/mem.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static enum mv_err
+on_send(void *arg, const struct iovec *iov, int n)
+{
+	struct http_session *s = arg;
+
+	if (s->stream == NULL || s->stream->x == NULL)
+		return MV_CLOSED;
+	return http_stream_event(s->stream->x, NULL, iov, n);
+}
+
+static void
+on_idle(void *arg)
+{
+	struct http_session *s = arg;
+
+	deferred_ask(&s->e->check);
+}
+
+static void
+on_dead(void *arg)
+{
+	(void)arg; /* its stream has ended already */
+}
+
+static const struct client_cb client_callbacks = {
+    .send = on_send, .on_idle = on_idle, .on_dead = on_dead};
+
+static uint64_t
+session_now_s(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec;
+}
+
+void
+http_principal(const struct http_exchange *x, char out[32])
+{
+	uid_t uid = http_exchange_uid(x);
+
+	/* Over TCP, where nobody has said who they are, the session stands for itself. */
+	out[0] = '\0';
+	if (uid != (uid_t)-1)
+		(void)snprintf(out, 32, "uid:%u", (unsigned)uid);
+}
+
+static void
+on_reap(void *arg)
+{
+	struct http_session *s = arg;
+
+	if (s->calls == 0 && (s->is_deleted || s->text_len == 0))
+		http_session_drop(s);
+}
+
+static struct http_session *
+session_alloc(struct endpoint_http *e)
+{
+	struct http_session *s;
+
+	if (e->n_sessions >= e->o.sessions_max)
+		http_sessions_sweep(e);
+	s = e->n_sessions < e->o.sessions_max ? mem_try(sizeof(*s)) : NULL;
+	if (s == NULL)
+		return NULL;
+	memset(s, 0, sizeof(*s));
+	s->e = e;
+	s->client = client_new(e->loop, e->g, &client_callbacks, s);
+	client_set_own_instances(s->client, true);
+	deferred_init(&s->reap, e->loop, on_reap, s);
+	s->used_ms = clock_now_ms();
+	s->next = e->first;
+	if (s->next != NULL)
+		s->next->prev = &s->next;
+	s->prev = &e->first;
+	e->first = s;
+	e->n_sessions++;
+	return s;
+}
+
+struct http_session *
+http_session_new(struct endpoint_http *e)
+{
+	return session_alloc(e);
+}
+
+void
+http_session_drop(struct http_session *s)
+{
+	struct endpoint_http *e = s->e;
+
+	if (s->text_len > 0 && strmap_get(e->sessions, s->text, s->text_len) == s)
+		(void)strmap_del(e->sessions, s->text, s->text_len);
+	*s->prev = s->next;
+	if (s->next != NULL)
+		s->next->prev = s->prev;
+	e->n_sessions--;
+	deferred_cancel(&s->reap);
+	client_free(s->client);
+	mem_free(s);
+}
+
+static bool
+session_enter(struct http_session *s)
+{
+	return strmap_put(s->e->sessions, s->text, s->text_len, s);
+}
+
+bool
+http_session_seal(struct http_session *s, const char *principal)
+{
+	struct client_session c = client_session_of(s->client);
+	struct buf b;
+
+	if (!c.open)
+		return false;
+	buf_init(&b, CAP_MESSAGE_BYTES);
+	if (json_string_decode(json_member(c.client_info, "name"), &b) && b.len > 0)
+		session_id_set_client(&s->id, b.data, b.len);
+	buf_reset(&b);
+	s->id.revision = c.revision;
+	s->id.start_s = session_now_s();
+	s->id.expires_s = s->id.start_s + s->e->o.session_s;
+	s->id.serial =
+	    (uint64_t)clock_random(UINT32_MAX) << 32 | clock_random(UINT32_MAX);
+	if (session_id_set_principal(&s->id, principal, strlen(principal)))
+		session_id_put(&s->id, &s->e->o.key, &b);
+	if (b.err == MV_OK && b.len > 0 && b.len <= SESSION_ID_TEXT_MAX) {
+		memcpy(s->text, b.data, b.len);
+		s->text[b.len] = '\0';
+		s->text_len = b.len;
+	}
+	buf_fini(&b);
+	return s->text_len > 0 && session_enter(s);
+}
+
+/* A session of an earlier process, or one whose memory was given back. */
+static struct http_session *
+session_revive(
+    struct endpoint_http *e, struct http_text text, const struct session_id *id)
+{
+	struct http_session *s;
+
+	if (e->o.is_gone != NULL && e->o.is_gone(e->o.gone_arg, id->serial))
+		return NULL;
+	s = session_alloc(e);
+	if (s == NULL)
+		return NULL;
+	s->id = *id;
+	memcpy(s->text, text.p, text.n);
+	s->text_len = text.n;
+	client_session_restore(s->client, id->revision, id->client);
+	if (!session_enter(s)) {
+		http_session_drop(s);
+		return NULL;
+	}
+	return s;
+}
+
+struct http_session *
+http_session_find(struct endpoint_http *e, struct http_text text, const char *principal)
+{
+	struct http_session *s = strmap_get(e->sessions, text.p, text.n);
+	enum session_id_verdict v;
+	struct session_id id;
+
+	if (s == NULL) {
+		v = session_id_parse(text.p, text.n, &e->o.key, session_now_s(), &id);
+		if (v != SESSION_ID_OK) {
+			LOG_DEBUG("http", "session refused", "why=%s",
+			    session_id_verdict_text(v));
+			return NULL;
+		}
+		if (strcmp(id.principal, principal) != 0)
+			return NULL;
+		s = session_revive(e, text, &id);
+	} else if (s->is_deleted || strcmp(s->id.principal, principal) != 0 ||
+		   s->id.expires_s <= session_now_s()) {
+		return NULL;
+	}
+	if (s != NULL)
+		s->used_ms = clock_now_ms();
+	return s;
+}
+
+void
+http_session_note_state(struct http_session *s)
+{
+	struct client_session c = client_session_of(s->client);
+
+	if (s->is_marked || (c.n_subscriptions == 0 && c.n_instances == 0))
+		return;
+	s->is_marked = true;
+	if (s->e->o.mark_gone != NULL)
+		s->e->o.mark_gone(s->e->o.gone_arg, s->id.serial, s->id.expires_s);
+}
+
+void
+http_session_delete(struct http_session *s)
+{
+	s->is_deleted = true;
+	if (!s->is_marked && s->e->o.mark_gone != NULL)
+		s->e->o.mark_gone(s->e->o.gone_arg, s->id.serial, s->id.expires_s);
+	s->is_marked = true;
+	(void)strmap_del(s->e->sessions, s->text, s->text_len);
+	http_session_end_streams(s);
+}
+
+void
+http_session_end_streams(struct http_session *s)
+{
+	for (struct http_call *k = s->stream; k != NULL; k = k->older)
+		if (k->x != NULL)
+			http_stream_end(k->x);
+}
+
+void
+http_session_release(struct http_session *s)
+{
+	s->calls--;
+	s->used_ms = clock_now_ms();
+	/* One that never was opened, or is no more, has nobody to wait for. Its client
+	 * may be on the stack: the last call ends in one of its callbacks. */
+	if (s->calls == 0 && (s->is_deleted || s->text_len == 0))
+		deferred_ask(&s->reap);
+}
+
+void
+http_sessions_sweep(struct endpoint_http *e)
+{
+	uint64_t now = clock_now_ms(), wall = session_now_s();
+	struct http_session *next;
+	/* When they are too many, idle means not busy. */
+	uint64_t idle = e->n_sessions >= e->o.sessions_max ? 0 : e->o.session_idle_ms;
+
+	for (struct http_session *s = e->first; s != NULL; s = next) {
+		bool over = s->id.expires_s <= wall;
+
+		next = s->next;
+		if (s->calls > 0)
+			continue;
+		if (over || (!s->is_marked && !client_session_of(s->client).has_level &&
+				now - s->used_ms >= idle))
+			http_session_drop(s);
+	}
+}

@@ -1,0 +1,643 @@
+# SPDX-License-Identifier: MIT
+"""What the conformance suite looks up in a server, once for both eras.
+
+The suite dictates names, texts and shapes. A tool is a function of a Call; it may
+report progress, log, and ask the client. How that goes over the wire is the era's:
+see legacy_fixture and modern_fixture.
+"""
+
+import base64
+import json
+import struct
+import sys
+import threading
+import time
+import zlib
+
+STEP_S = 0.05  # between two notices of one call
+LEVELS = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
+CAPABILITY = {"elicitation/create": "elicitation", "sampling/createMessage": "sampling",
+              "roots/list": "roots"}
+CAPABILITIES = {
+    "tools": {"listChanged": True},
+    "prompts": {"listChanged": True},
+    "resources": {"listChanged": True, "subscribe": True},
+    "completions": {},
+    "logging": {},
+}
+
+PARAMS, NO_METHOD, NEEDS_CAPABILITY = -32602, -32601, -32021
+
+
+class RpcError(Exception):
+    def __init__(self, code, message, data=None):
+        super().__init__(message)
+        self.body = {"code": code, "message": message}
+        if data is not None:
+            self.body["data"] = data
+
+
+# Content
+
+
+def png():
+    """One red pixel."""
+    def chunk(kind, data):
+        crc = zlib.crc32(kind + data)
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", crc)
+    head = struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0)
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) +
+            chunk(b"IDAT", zlib.compress(b"\0\xff\0\0")) + chunk(b"IEND", b""))
+
+
+def wav():
+    """Eight samples of silence."""
+    data = b"\x80" * 8
+    form = struct.pack("<HHIIHH", 1, 1, 8000, 8000, 1, 8)
+    return (b"RIFF" + struct.pack("<I", 36 + len(data)) + b"WAVE" +
+            b"fmt " + struct.pack("<I", len(form)) + form +
+            b"data" + struct.pack("<I", len(data)) + data)
+
+
+PNG = base64.b64encode(png()).decode()
+WAV = base64.b64encode(wav()).decode()
+IMAGE = {"type": "image", "data": PNG, "mimeType": "image/png"}
+
+
+def text(s):
+    return {"type": "text", "text": s}
+
+
+def embedded(uri, mime, s):
+    return {"type": "resource", "resource": {"uri": uri, "mimeType": mime, "text": s}}
+
+
+def message(block):
+    return {"role": "user", "content": block}
+
+
+def schema(properties=None, required=()):
+    s = {"type": "object", "properties": properties or {}}
+    if required:
+        s["required"] = list(required)
+    return s
+
+
+# Questions
+
+
+def elicit(msg, properties, required=()):
+    return {"method": "elicitation/create", "params": {
+        "mode": "form", "message": msg, "requestedSchema": schema(properties, required)}}
+
+
+def elicit_strings(msg, *names):
+    return elicit(msg, {n: {"type": "string"} for n in names}, names)
+
+
+def sample(prompt, tokens):
+    return {"method": "sampling/createMessage", "params": {
+        "messages": [message(text(prompt))], "maxTokens": tokens}}
+
+
+ROOTS = {"method": "roots/list", "params": {}}
+
+
+def fits(schema_, value):
+    kinds = {"string": str, "boolean": bool, "integer": int, "number": (int, float),
+             "array": list}
+    kind = kinds.get(schema_.get("type"), object)
+    return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
+
+
+def is_answer(question, answer):
+    """Whether a client's answer has the shape that the question asks for."""
+    if not isinstance(answer, dict):
+        return False
+    if question["method"] == "sampling/createMessage":
+        return isinstance(answer.get("content"), (dict, list)) and "model" in answer
+    if question["method"] == "roots/list":
+        return isinstance(answer.get("roots"), list)
+    if answer.get("action") != "accept":
+        return answer.get("action") in ("decline", "cancel")
+    want = question["params"]["requestedSchema"]
+    content = answer.get("content")
+    return isinstance(content, dict) and all(
+        n in content and fits(want["properties"][n], content[n])
+        for n in want.get("required", ()))
+
+
+def sampled(answer):
+    content = answer["content"]
+    return content.get("text", "") if isinstance(content, dict) else json.dumps(content)
+
+
+class Call:
+    """One tools/call or prompts/get. An era adds notify, may_log and ask."""
+
+    def __init__(self, server, params):
+        self.server = server
+        self.args = params.get("arguments") or {}
+        self.token = params.get("_meta", {}).get("progressToken")
+        self.capabilities = {}
+
+    def progress(self, done, total):
+        if self.token is not None:
+            self.notify("notifications/progress", {
+                "progressToken": self.token, "progress": done, "total": total})
+
+    def log(self, s):
+        if self.may_log("info"):
+            self.notify("notifications/message", {
+                "level": "info", "logger": "fixture", "data": s})
+
+    def string(self, name):
+        value = self.args.get(name)
+        if not isinstance(value, str):
+            raise RpcError(PARAMS, "argument %s must be a string" % name)
+        return value
+
+    def require(self, *names):
+        missing = {n: {} for n in names if n not in self.capabilities}
+        if missing:
+            raise RpcError(NEEDS_CAPABILITY, "the client has not declared: " +
+                           ", ".join(missing), {"requiredCapabilities": missing})
+
+    def ask_one(self, key, question, state=False):
+        return self.ask({key: question}, state)[key]
+
+
+# Tools
+
+TOOLS = {}
+
+
+def tool(name, description, input_schema=None):
+    def register(fn):
+        TOOLS[name] = ({"name": name, "description": description,
+                        "inputSchema": input_schema or schema()}, fn)
+        return fn
+    return register
+
+
+# The first of the list: the suite calls it without knowing it.
+@tool("test_simple_text", "Returns a line of text")
+def simple_text(_):
+    return [text("This is a simple text response for testing.")]
+
+
+@tool("test_image_content", "Returns an image")
+def image_content(_):
+    return [IMAGE]
+
+
+@tool("test_audio_content", "Returns a sound")
+def audio_content(_):
+    return [{"type": "audio", "data": WAV, "mimeType": "audio/wav"}]
+
+
+@tool("test_embedded_resource", "Returns a resource in its result")
+def embedded_resource(_):
+    return [embedded("test://embedded-resource", "text/plain",
+                     "This is an embedded resource content.")]
+
+
+@tool("test_multiple_content_types", "Returns text, an image and a resource")
+def multiple_content_types(_):
+    return [text("Multiple content types test:"), IMAGE,
+            embedded("test://mixed-content-resource", "application/json",
+                     '{"test":"data","value":123}')]
+
+
+@tool("test_tool_with_logging", "Logs three messages")
+def tool_with_logging(call):
+    call.log("Tool execution started")
+    time.sleep(STEP_S)
+    call.log("Tool processing data")
+    time.sleep(STEP_S)
+    call.log("Tool execution completed")
+    return [text("Three messages were logged")]
+
+
+@tool("test_tool_with_progress", "Reports progress three times")
+def tool_with_progress(call):
+    call.progress(0, 100)
+    time.sleep(STEP_S)
+    call.progress(50, 100)
+    time.sleep(STEP_S)
+    call.progress(100, 100)
+    return [text("Done in three steps")]
+
+
+@tool("test_error_handling", "Always fails")
+def error_handling(_):
+    return {"isError": True,
+            "content": [text("This tool intentionally returns an error for testing")]}
+
+
+@tool("test_sampling", "Has the client's model answer",
+      schema({"prompt": {"type": "string"}}, ["prompt"]))
+def sampling(call):
+    answer = call.ask_one("answer", sample(call.string("prompt"), 100))
+    return [text("LLM response: " + sampled(answer))]
+
+
+def told(answer):
+    return "action=%s, content=%s" % (
+        answer["action"], json.dumps(answer.get("content", {})))
+
+
+@tool("test_elicitation", "Has the user answer",
+      schema({"message": {"type": "string"}}, ["message"]))
+def elicitation(call):
+    answer = call.ask_one("user", elicit(call.string("message"), {
+        "username": {"type": "string", "description": "User's response"},
+        "email": {"type": "string", "description": "User's email address"},
+    }, ["username", "email"]))
+    return [text("User response: " + told(answer))]
+
+
+@tool("test_elicitation_sep1034_defaults", "Asks with a default of each type")
+def elicitation_defaults(call):
+    answer = call.ask_one("form", elicit("Please check these values", {
+        "name": {"type": "string", "default": "John Doe"},
+        "age": {"type": "integer", "default": 30},
+        "score": {"type": "number", "default": 95.5},
+        "status": {"type": "string", "enum": ["active", "inactive", "pending"],
+                   "default": "active"},
+        "verified": {"type": "boolean", "default": True},
+    }))
+    return [text("Elicitation completed: " + told(answer))]
+
+
+def titled(*pairs):
+    return [{"const": c, "title": t} for c, t in pairs]
+
+
+@tool("test_elicitation_sep1330_enums", "Asks with each kind of choice")
+def elicitation_enums(call):
+    options = ["option1", "option2", "option3"]
+    answer = call.ask_one("form", elicit("Please choose", {
+        "untitledSingle": {"type": "string", "enum": options},
+        "titledSingle": {"type": "string", "oneOf": titled(
+            ("value1", "First Option"), ("value2", "Second Option"),
+            ("value3", "Third Option"))},
+        "legacyEnum": {"type": "string", "enum": ["opt1", "opt2", "opt3"],
+                       "enumNames": ["Option One", "Option Two", "Option Three"]},
+        "untitledMulti": {"type": "array", "items": {"type": "string", "enum": options}},
+        "titledMulti": {"type": "array", "items": {"anyOf": titled(
+            ("value1", "First Choice"), ("value2", "Second Choice"),
+            ("value3", "Third Choice"))}},
+    }))
+    return [text("Elicitation completed: " + told(answer))]
+
+
+@tool("test_reconnection", "Takes 100 ms, so that a stream can be closed meanwhile")
+def reconnection(_):
+    time.sleep(0.1)
+    return [text("Here in spite of all")]
+
+
+@tool("json_schema_2020_12_tool", "Has a schema with the vocabulary of 2020-12", {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "type": "object",
+    "$defs": {"address": {
+        "$anchor": "addressDef", "type": "object",
+        "properties": {"street": {"type": "string"}, "city": {"type": "string"}}}},
+    "properties": {
+        "name": {"type": "string"},
+        "address": {"$ref": "#/$defs/address"},
+        "contactMethod": {"type": "string", "enum": ["phone", "email"]},
+        "phone": {"type": "string"},
+        "email": {"type": "string"}},
+    "allOf": [{"anyOf": [{"required": ["phone"]}, {"required": ["email"]}]}],
+    "if": {"properties": {"contactMethod": {"const": "phone"}},
+           "required": ["contactMethod"]},
+    "then": {"required": ["phone"]},
+    "else": {"required": ["email"]},
+    "additionalProperties": False,
+})
+def json_schema(call):
+    return [text(json.dumps(call.args))]
+
+
+@tool("test_missing_capability", "Works only for clients that declare sampling")
+def missing_capability(call):
+    call.require("sampling")
+    return [text("The client can sample")]
+
+
+@tool("test_streaming_elicitation", "Reports progress, then asks")
+def streaming_elicitation(call):
+    call.progress(1, 2)
+    answer = call.ask_one("confirm", elicit_strings("What next?", "next"))
+    return [text("Elicitation completed: " + told(answer))]
+
+
+@tool("test_logging_tool", "Logs one message")
+def logging_tool(call):
+    call.log("A message of test_logging_tool")
+    return [text("One message was logged, if it was wanted")]
+
+
+@tool("test_trigger_tool_change", "Changes the list of tools")
+def trigger_tool_change(call):
+    call.server.toggle("tools")
+    return [text("The list of tools has changed")]
+
+
+@tool("test_trigger_prompt_change", "Changes the list of prompts")
+def trigger_prompt_change(call):
+    call.server.toggle("prompts")
+    return [text("The list of prompts has changed")]
+
+
+def greeting(answer):
+    if answer["action"] != "accept":
+        return [text("Hello, whoever you are!")]
+    return [text("Hello, %s!" % answer["content"]["name"])]
+
+
+@tool("test_input_required_result_elicitation", "Asks for a name")
+def ask_elicitation(call):
+    return greeting(call.ask_one("user_name",
+                                 elicit_strings("What is your name?", "name")))
+
+
+@tool("test_input_required_result_sampling", "Asks the client's model")
+def ask_sampling(call):
+    answer = call.ask_one("capital_question",
+                          sample("What is the capital of France?", 100))
+    return [text(sampled(answer))]
+
+
+@tool("test_input_required_result_list_roots", "Asks for the roots")
+def ask_roots(call):
+    answer = call.ask_one("client_roots", ROOTS)
+    return [text("Roots: " + ", ".join(str(r.get("uri")) for r in answer["roots"]))]
+
+
+def confirm(call):
+    return call.ask_one("confirm", elicit("Please confirm", {"ok": {"type": "boolean"}},
+                                          ["ok"]), state=True)
+
+
+@tool("test_input_required_result_request_state", "Asks, and has its state brought back")
+def ask_with_state(call):
+    return [text("state-ok, " + told(confirm(call)))]
+
+
+@tool("test_input_required_result_multiple_inputs", "Asks three questions at once")
+def ask_three(call):
+    answers = call.ask({
+        "user_name": elicit_strings("What is your name?", "name"),
+        "greeting": sample("Generate a greeting", 50),
+        "client_roots": ROOTS,
+    }, state=True)
+    return greeting(answers["user_name"]) + [
+        text(sampled(answers["greeting"])),
+        text("%d roots" % len(answers["client_roots"]["roots"]))]
+
+
+@tool("test_input_required_result_multi_round", "Asks twice, one after the other")
+def ask_twice(call):
+    name = call.ask_one("step1", elicit_strings("Step 1: What is your name?", "name"),
+                        state=True)
+    color = call.ask_one("step2", elicit_strings(
+        "Step 2: What is your favorite color?", "color"), state=True)
+    return [text("First: %s. Second: %s." % (told(name), told(color)))]
+
+
+@tool("test_input_required_result_tampered_state", "Refuses a state that was changed")
+def ask_with_sealed_state(call):
+    return [text("The state is whole, " + told(confirm(call)))]
+
+
+@tool("test_input_required_result_capabilities", "Asks what the client can answer")
+def ask_what_is_possible(call):
+    questions = {
+        "elicited": elicit_strings("What is your name?", "name"),
+        "sampled": sample("What is the capital of France?", 100),
+    }
+    possible = {k: q for k, q in questions.items()
+                if CAPABILITY[q["method"]] in call.capabilities}
+    if not possible:
+        return [text("This client answers no questions")]
+    return [text("Answered: " + ", ".join(call.ask(possible)))]
+
+
+@tool("test_x_mcp_header", "Has a parameter that goes into a header",
+      schema({"region": {"type": "string", "x-mcp-header": "Region"}}, ["region"]))
+def x_mcp_header(call):
+    return [text("Region: " + call.string("region"))]
+
+
+@tool("test_dynamic_tool", "Comes and goes")
+def dynamic_tool(_):
+    return [text("Here for now")]
+
+
+# Prompts
+
+PROMPTS = {}
+
+
+def prompt(name, description, *arguments):
+    def register(fn):
+        definition = {"name": name, "description": description}
+        if arguments:
+            definition["arguments"] = [
+                {"name": a, "description": "A text", "required": True} for a in arguments]
+        PROMPTS[name] = (definition, fn)
+        return fn
+    return register
+
+
+@prompt("test_simple_prompt", "A prompt without arguments")
+def simple_prompt(_):
+    return [message(text("This is a simple prompt for testing."))]
+
+
+@prompt("test_prompt_with_arguments", "A prompt with two arguments", "arg1", "arg2")
+def prompt_with_arguments(call):
+    return [message(text("Prompt with arguments: arg1='%s', arg2='%s'" % (
+        call.string("arg1"), call.string("arg2"))))]
+
+
+@prompt("test_prompt_with_embedded_resource", "A prompt with a resource in it",
+        "resourceUri")
+def prompt_with_resource(call):
+    uri = call.string("resourceUri")
+    return [message(embedded(uri, "text/plain", "Embedded resource content for testing.")),
+            message(text("Please process the embedded resource above."))]
+
+
+@prompt("test_prompt_with_image", "A prompt with an image in it")
+def prompt_with_image(_):
+    return [message(IMAGE), message(text("Please analyze the image above."))]
+
+
+@prompt("test_input_required_result_prompt", "A prompt that asks first")
+def prompt_that_asks(call):
+    answer = call.ask_one("user_context", elicit_strings(
+        "What context should the prompt use?", "context"))
+    return [message(text("With " + told(answer)))]
+
+
+@prompt("test_dynamic_prompt", "Comes and goes")
+def dynamic_prompt(_):
+    return [message(text("Here for now"))]
+
+
+DYNAMIC = {"test_dynamic_tool", "test_dynamic_prompt"}
+
+# Resources
+
+RESOURCES = [
+    {"uri": "test://static-text", "name": "static-text", "mimeType": "text/plain",
+     "description": "A text"},
+    {"uri": "test://static-binary", "name": "static-binary", "mimeType": "image/png",
+     "description": "An image"},
+    {"uri": "test://watched-resource", "name": "watched-resource",
+     "mimeType": "text/plain", "description": "Can be subscribed to"},
+]
+TEMPLATES = [
+    {"uriTemplate": "test://template/{id}/data", "name": "template",
+     "mimeType": "application/json", "description": "Data by id"},
+]
+CONTENTS = {
+    "test://static-text": {"mimeType": "text/plain",
+                           "text": "This is the content of the static text resource."},
+    "test://static-binary": {"mimeType": "image/png", "blob": PNG},
+    "test://watched-resource": {"mimeType": "text/plain", "text": "Watched resource content."},
+}
+COMPLETIONS = {("test_prompt_with_arguments", "arg1"): ["paris", "park", "party", "test"]}
+
+
+def resource(uri):
+    """Its contents, or None."""
+    found = CONTENTS.get(uri)
+    if found is None and isinstance(uri, str):
+        start, end = "test://template/", "/data"
+        middle = uri[len(start):-len(end)]
+        if uri.startswith(start) and uri.endswith(end) and middle and "/" not in middle:
+            found = {"mimeType": "application/json", "text": json.dumps({
+                "id": middle, "templateTest": True, "data": "Data for ID: " + middle})}
+    return {"uri": uri, **found} if found else None
+
+
+# The server
+
+
+class Server:
+    """Reads requests from stdin, answers on stdout. An era adds the rest."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.calls = {}  # id of a request in flight -> Event, set when it is given up
+        self.extra = {"tools": False, "prompts": False}
+
+    def send(self, msg):
+        line = json.dumps({"jsonrpc": "2.0", **msg}, ensure_ascii=False)
+        with self.lock:
+            sys.stdout.buffer.write(line.encode() + b"\n")
+            sys.stdout.buffer.flush()
+
+    def notify(self, method, params):
+        self.send({"method": method, "params": params})
+
+    def toggle(self, kind):
+        self.extra[kind] = not self.extra[kind]
+        self.on_list_changed(kind)
+
+    def offered(self, kind):
+        table = TOOLS if kind == "tools" else PROMPTS
+        return {n: t for n, t in table.items() if n not in DYNAMIC or self.extra[kind]}
+
+    def listed(self, kind):
+        return {kind: [definition for definition, _ in self.offered(kind).values()]}
+
+    def find(self, kind, params):
+        name, offered = params.get("name"), self.offered(kind)
+        if not isinstance(name, str) or name not in offered:
+            raise RpcError(PARAMS, "Unknown %s: %s" % (kind[:-1], name))
+        return offered[name][1]
+
+    def tools_call(self, call, params):
+        found = self.find("tools", params)(call)
+        return found if isinstance(found, dict) else {"content": found}
+
+    def prompts_get(self, call, params):
+        return {"messages": self.find("prompts", params)(call)}
+
+    def resources_read(self, _, params):
+        found = resource(params.get("uri"))
+        if found is None:
+            raise RpcError(self.NOT_FOUND, "Resource not found", {"uri": params.get("uri")})
+        return {"contents": [found]}
+
+    def complete(self, _, params):
+        argument = params.get("argument", {})
+        known = COMPLETIONS.get((params.get("ref", {}).get("name"), argument.get("name")), [])
+        values = [v for v in known if v.startswith(argument.get("value", ""))]
+        return {"completion": {"values": values, "total": len(values), "hasMore": False}}
+
+    # Methods of both eras; those that may take a while get a thread.
+    METHODS = {
+        "tools/list": lambda s, c, p: s.listed("tools"),
+        "tools/call": tools_call,
+        "prompts/list": lambda s, c, p: s.listed("prompts"),
+        "prompts/get": prompts_get,
+        "resources/list": lambda s, c, p: {"resources": RESOURCES},
+        "resources/templates/list": lambda s, c, p: {"resourceTemplates": TEMPLATES},
+        "resources/read": resources_read,
+        "completion/complete": complete,
+    }
+    SLOW = {"tools/call", "prompts/get"}
+
+    def answer(self, request, given_up):
+        method, params = request["method"], request.get("params") or {}
+        try:
+            self.admit(method, params)
+            if method not in self.METHODS:
+                raise RpcError(NO_METHOD, "Method not found: " + method)
+            call = self.new_call(params, given_up)
+            reply = {"result": self.dress(method, self.METHODS[method](self, call, params))}
+        except RpcError as e:
+            reply = {"error": e.body}
+        except Exception as e:  # whatever it is, the client must not wait for ever
+            reply = {"error": {"code": -32603, "message": repr(e)}}
+        self.calls.pop(json.dumps(request["id"]), None)
+        if not given_up.is_set():
+            self.send({"id": request["id"], **reply})
+
+    def on_request(self, request):
+        given_up = threading.Event()
+        self.calls[json.dumps(request["id"])] = given_up
+        if request["method"] in self.SLOW:
+            threading.Thread(target=self.answer, args=(request, given_up),
+                             daemon=True).start()
+        else:
+            self.answer(request, given_up)
+
+    def on_cancelled(self, params):
+        given_up = self.calls.get(json.dumps(params.get("requestId")))
+        if given_up:
+            given_up.set()
+
+    def on_notification(self, msg):
+        if msg["method"] == "notifications/cancelled":
+            self.on_cancelled(msg.get("params") or {})
+
+    def on_response(self, msg):
+        pass
+
+    def run(self):
+        for line in sys.stdin.buffer:
+            msg = json.loads(line)
+            if "method" not in msg:
+                self.on_response(msg)
+            elif "id" in msg:
+                self.on_request(msg)
+            else:
+                self.on_notification(msg)
