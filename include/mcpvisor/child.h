@@ -92,7 +92,8 @@ struct child_cb {
 /* Does nothing yet. */
 struct child *child_new(struct loop *l, struct spawner *sp, const struct child_opts *o,
     const struct child_cb *cb, void *arg);
-/* Only in DOWN, FAILED or BACKOFF state; fine in any callback that says so. */
+/* In DOWN, FAILED or BACKOFF state; fine in any callback that says so. In another one
+ * the process is killed and its end is not waited for. */
 void child_free(struct child *c);
 
 /* Wanted up. Also ends BACKOFF early and clears FAILED: who starts on use asks for

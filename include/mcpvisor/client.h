@@ -17,7 +17,8 @@ struct request;
 struct client_port {
 	const struct client_port_ops *ops;
 	void *arg;
-	bool modern; /* the transport says so, whatever the message looks like */
+	bool modern;  /* the transport says so, whatever the message looks like */
+	bool is_mute; /* it takes the answer and no notices */
 };
 struct client_port_ops {
 	/* A message that belongs to a request and comes before its answer. */

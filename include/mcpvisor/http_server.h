@@ -53,7 +53,9 @@ struct http_server_cb {
 /* Never calls back before returning. */
 struct http_server *http_server_new(struct loop *l, const struct http_server_opts *o,
     const struct http_server_cb *cb, void *arg);
-/* Ends every connection; on_end comes for open exchanges. */
+/* Ends every connection; on_end comes for open exchanges, before it returns, and nothing
+ * after. Allowed inside callbacks; an exchange whose on_head has not returned then gets
+ * no on_end. */
 void http_server_free(struct http_server *s);
 /* A connection that was accepted; fd is taken. uid as listener says. */
 void http_server_add(struct http_server *s, int fd, uid_t uid);

@@ -127,7 +127,7 @@ struct upstream_caps {
 /* conf stays the caller's and valid. Starts nothing. */
 struct upstream *upstream_new(struct loop *l, struct spawner *sp,
     const struct upstream_conf *conf, const struct upstream_cb *cb, void *arg);
-/* Only when stopped, parked or never started. */
+/* Stopped, parked or never started; else its process is killed on the spot. */
 void upstream_free(struct upstream *u);
 void upstream_start(struct upstream *u);
 /* Fails what is in flight (MV_STOPPING), then the ladder. on_stopped may come before

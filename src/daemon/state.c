@@ -82,6 +82,8 @@ state_open_dir(const char *dir)
 		if (base == NULL || base[0] != '/') {
 			base = getenv("HOME");
 			tail = "/.local/state/mcpvisor";
+			if (base != NULL && base[0] != '/')
+				base = NULL;
 		}
 	}
 	buf_init(&path, 4096);

@@ -161,10 +161,16 @@ call_post(struct http_call *k, const struct http_head *h, const char *body, size
 		http_call_refuse(k, 400, mv_err_rpc_code(err), mv_err_text(err));
 		return;
 	}
+	if (m.env.kind == ENVELOPE_BATCH && k->no_batches) {
+		http_call_refuse(
+		    k, 400, -32600, "Invalid request: this revision has no batches");
+		return;
+	}
 	c = call_client(k, h, &m);
 	if (c == NULL)
 		return;
 	k->head = h;
+	k->port.is_mute = !k->takes_stream;
 	client_on_message_by(c, &m, &k->port);
 	k->head = NULL;
 	if (k->session != NULL)
@@ -221,7 +227,7 @@ static void
 on_end(void *arg, struct http_exchange *x, void *user, bool gone)
 {
 	struct http_call *k = user;
-	bool modern;
+	bool lost;
 
 	(void)arg;
 	(void)x;
@@ -232,10 +238,11 @@ on_end(void *arg, struct http_exchange *x, void *user, bool gone)
 	http_call_unqueue(k);
 	if (k->is_get)
 		call_leave_streams(k);
-	modern = k->request != NULL && client_request_is_modern(k->request);
-	/* The end of a modern stream is the cancellation; a legacy one may just have lost
-	 * its line. */
-	if (gone && modern)
+	/* The end of a modern stream is the cancellation; a legacy session may just have
+	 * lost its line; without a session nobody could come for the answer. */
+	lost = k->request != NULL &&
+	       (k->session == NULL || client_request_is_modern(k->request));
+	if (gone && lost)
 		client_cancel(k->request); /* lets go of k */
 	else
 		http_call_release(k);

@@ -32,7 +32,8 @@ struct http_call {
 	    **prev; /* in the queue of those that may become streams */
 	uint64_t due_ms;
 	struct http_call
-	    *older; /* the session's stream that was opened before this one */
+	    *older;	 /* the session's stream that was opened before this one */
+	bool no_batches; /* its version header names a revision without */
 	bool batch_open, answered, takes_json, takes_stream, is_get;
 	char origin[280]; /* to allow in the answer; "" if none */
 };
@@ -69,6 +70,7 @@ struct endpoint_http {
 	struct timer commit_timer, sweep_timer, stop_timer;
 	struct deferred check;
 	struct socket_client *sockets;
+	unsigned n_sockets;
 	struct json_msg json;
 	struct buf body; /* one whose line breaks had to go */
 	enum { HTTP_ST_OPEN, HTTP_ST_DRAINING, HTTP_ST_CLOSING, HTTP_ST_GONE } state;

@@ -41,6 +41,7 @@ socket_free(struct socket_client *s)
 {
 	struct endpoint_http *e = s->e;
 
+	e->n_sockets--;
 	*s->prev = s->next;
 	if (s->next != NULL)
 		s->next->prev = s->prev;
@@ -215,8 +216,16 @@ on_first_byte(void *arg, unsigned ready)
 void
 socket_accept(struct endpoint_http *e, int fd, uid_t uid)
 {
-	struct socket_client *s = mem_xcalloc(1, sizeof(*s));
+	struct socket_client *s;
 
+	if (e->n_sockets >= e->o.http.connections_max) {
+		LOG_LIMITED(LOG_LV_WARNING, "socket", "too many connections", "uid=%u",
+		    (unsigned)uid);
+		(void)close(fd);
+		return;
+	}
+	e->n_sockets++;
+	s = mem_xcalloc(1, sizeof(*s));
 	s->magic = SOCKET_MAGIC;
 	s->e = e;
 	s->fd = fd;

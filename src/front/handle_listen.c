@@ -447,6 +447,13 @@ handle_listen(struct request *r, const struct link_msg *m)
 		request_fail(r, -32602, fault);
 		return;
 	}
+	if (r->port != NULL && r->port->is_mute) {
+		request_fail(r, -32600,
+		    "Invalid request: subscriptions/listen is answered by an event "
+		    "stream, "
+		    "which the Accept header does not take");
+		return;
+	}
 	uris = json_member(filter, "resourceSubscriptions");
 	if (!listen_has_room(c, uris)) {
 		request_fail(r, -32603, "Too many subscriptions on this connection");

@@ -169,5 +169,6 @@ http_call_read_version(struct http_call *k, const struct http_head *h)
 		r = revision_parse((struct jtext){quoted, (size_t)n});
 	}
 	k->port.modern = r == REVISION_NONE || revision_is_modern(r);
+	k->no_batches = !revision_has_batches(r);
 	return true;
 }

@@ -430,10 +430,23 @@ proc_signal_group(struct proc *p, int signo)
 	return alive;
 }
 
+/* The first process runs and is in the group: no need to look at all of /proc, which
+ * with many children to end takes longer than there is time. */
+static bool
+proc_leads_group(const struct proc *p)
+{
+	siginfo_t info = {.si_pid = 0};
+
+	return !p->exited && getpgid(p->pid) == p->pid &&
+	       waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+	       info.si_pid == 0;
+}
+
 bool
 proc_group_is_alive(const struct proc *p)
 {
-	return proc_group_is_known(p) && spawn_group_has_others(p->pid, p->guard);
+	return proc_group_is_known(p) &&
+	       (proc_leads_group(p) || spawn_group_has_others(p->pid, p->guard));
 }
 
 static void

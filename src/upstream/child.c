@@ -373,8 +373,9 @@ child_free(struct child *c)
 	if (c == NULL)
 		return;
 	MCPVISOR_ASSERT(c->magic == CHILD_MAGIC);
-	MCPVISOR_ASSERT(c->state == CHILD_ST_DOWN || c->state == CHILD_ST_FAILED ||
-			c->state == CHILD_ST_BACKOFF);
+	/* Its owner cannot wait any longer. */
+	if (c->pid != 0)
+		child_let_go(c);
 	timer_fini(&c->deadline);
 	c->magic = CHILD_MAGIC_GONE;
 	/* Later: the caller may be its callback. */

@@ -115,6 +115,8 @@ void child_enter_backoff(struct child *c);
 void child_spawn(struct child *c, const char *reason);
 void child_respawn(struct child *c, const char *reason); /* by ourselves: counted */
 void child_settle(struct child *c);
+/* Everything of the process goes, but for the facts about it. */
+void child_let_go(struct child *c);
 void child_give_up(struct child *c);
 
 #endif

@@ -147,8 +147,7 @@ child_log_end(
 	    c->end.err == MV_SPAWN ? LOG_ESC(c->end.text, strlen(c->end.text)) : "");
 }
 
-/* Everything of the process goes, but for the facts about it. */
-static void
+void
 child_let_go(struct child *c)
 {
 	if (c->proc != NULL) {

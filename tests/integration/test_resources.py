@@ -104,6 +104,7 @@ def test_o_046_a_legacy_client_subscribes(serve, upstream):
     mv = serve(alpha=having("a:1", "a:2", era=upstream))
     mv.legacy()
     mv["alpha"].run(["updated", "a:1"])
+    mv.fence("alpha")
     assert mv.ask("resources/subscribe", {"uri": "a:1"}).result == {}
     if upstream == "legacy":
         sent = mv["alpha"].wait_input("resources/subscribe")

@@ -141,9 +141,11 @@ class Answer:
 
     def notice(self, method, match=lambda params: True):
         """The params of the next notification METHOD that MATCH accepts."""
-        return json.loads(self.until(
-            lambda m: m.get("method") == json.dumps(method)
-            and match(json.loads(m["params"])))["params"])
+        def wanted(message):
+            return (message.get("method") == json.dumps(method)
+                    and match(json.loads(message.get("params", "{}"))))
+
+        return json.loads(self.until(wanted).get("params", "{}"))
 
     def reply(self):
         """Raw members of the one response, which is the last message."""

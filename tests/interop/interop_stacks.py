@@ -66,7 +66,9 @@ class _CurlExchange(_FileExchange):
 
     def close(self):
         self.process.kill()
-        self.process.communicate()
+        self.process.wait()
+        self.process.stdout.close()
+        self.process.stderr.close()
 
 
 class Curl:
@@ -77,7 +79,8 @@ class Curl:
         self.options = options
 
     def open(self, method, headers, body):
-        argv = ["curl", "-sS", "-i", "-N", "--max-time", str(ANSWER_S), *self.options]
+        # -i would hold the head back until the first byte of the body
+        argv = ["curl", "-sS", "-D", "-", "-N", "--max-time", str(ANSWER_S), *self.options]
         for name, value in headers.items():
             argv += ["-H", f"{name}: {value}"]
         argv += ["-X", method] if body is None else ["--data-binary", "@-"]

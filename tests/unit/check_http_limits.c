@@ -386,6 +386,35 @@ START_TEST(test_free_while_open)
 }
 END_TEST
 
+/* Whatever allocation fails, each exchange ends once and the server goes on. */
+START_TEST(test_no_memory)
+{
+	struct client *c;
+
+	start();
+	for (unsigned long nth = 1; nth < 20; nth++) {
+		c = dial();
+		say(c, GET("/hold/a") "POST /echo HTTP/1.1\r\n" H
+				      "Transfer-Encoding: chunked\r\n\r\n"
+				      "2\r\nhi\r\n0\r\n\r\n" GET("/stream/s"));
+		mem_fail_at(nth, 0);
+		settle();
+		if (held['a'])
+			answer(held['a'], "1");
+		settle();
+		mem_fail_at(0, 0);
+		hang_up(c);
+		while (http_server_connections(srv))
+			settle();
+		ck_assert_int_eq(ends, heads);
+	}
+	c = dial();
+	say(c, GET("/echo"));
+	expect(c, "empty");
+	hang_up(c);
+}
+END_TEST
+
 #define IDLE 200
 
 /* What an idle connection that has had requests costs. */
@@ -432,6 +461,7 @@ main(void)
 	tcase_add_test(tc, test_drain_nobody);
 	tcase_add_loop_test(tc, test_free_inside, 0, 3);
 	tcase_add_test(tc, test_free_while_open);
+	tcase_add_test(tc, test_no_memory);
 	tcase_add_test(tc, test_idle_memory);
 	return run_suite(suite, tc);
 }

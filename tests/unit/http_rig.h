@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* An HTTP server with a scripted owner, and clients on real sockets, in one loop. */
+/* An HTTP server and its clients on real sockets, in one loop with a bound. */
 #ifndef CHECK_HTTP_RIG_H
 #define CHECK_HTTP_RIG_H
 
-#include "mcpvisor/http_server.h"
+#include "http_owner.h"
 
 #include "mcpvisor/buf.h"
 #include "mcpvisor/loop.h"
@@ -20,7 +20,6 @@
 #include <check.h>
 
 #define BOUND_MS 20000
-#define HELD_MAX 256
 #define H	 "Host: localhost\r\n"
 #define GET(p)	 "GET " p " HTTP/1.1\r\n" H "\r\n"
 
@@ -33,15 +32,7 @@ struct client {
 	size_t want_n;	  /* or so many bytes */
 };
 
-static struct loop *l;
 static struct timer bound;
-static struct http_server *srv;
-static struct http_server_opts opts;
-static struct http_exchange *held[HELD_MAX]; /* by user */
-static int heads, requests, ends, gones, drains;
-static bool free_in_head, free_in_request, free_in_end;
-static struct buf last_body, ended; /* ended: letters of users, capital if gone */
-static char big[1024 * 1024];
 
 static inline void
 on_bound(void *arg)
@@ -49,98 +40,6 @@ on_bound(void *arg)
 	(void)arg;
 	ck_abort_msg("nothing happened in time");
 }
-
-static inline void
-answer(struct http_exchange *x, const char *text)
-{
-	char *copy = mem_xstrndup(text, strlen(text));
-	struct iovec v[2] = {{copy, strlen(text) / 2},
-	    {copy + strlen(text) / 2, strlen(text) - strlen(text) / 2}};
-
-	http_reply(x, 200, "X-Extra: 1\r\n", "application/json", v, 2);
-	mem_free(copy);
-}
-
-static inline void
-end_server(void)
-{
-	http_server_free(srv);
-	srv = NULL;
-}
-
-/* Paths say what is to happen: see on_request. The user is the path's last letter. */
-static inline int
-on_head(void *arg, struct http_exchange *x, const struct http_head *h, void **user)
-{
-	ck_assert_ptr_eq(arg, &srv);
-	heads++;
-	*user = &held[(unsigned char)h->path.p[h->path.n - 1]];
-	if (free_in_head) {
-		end_server();
-		answer(x, "nobody");
-		return 0;
-	}
-	if (http_text_is(h->path, "/403"))
-		return 403;
-	if (http_text_is(h->path, "/own")) {
-		http_reply(x, 405, "Allow: POST\r\n", NULL, NULL, 0);
-		return 405;
-	}
-	if (http_text_is(h->path, "/early"))
-		answer(x, "early");
-	return 0;
-}
-
-static inline void
-on_request(void *arg, struct http_exchange *x, void *user, const struct http_head *h,
-    const char *body, size_t n)
-{
-	struct http_exchange **slot = user;
-	struct iovec v = {big, sizeof(big)};
-
-	ck_assert_ptr_eq(arg, &srv);
-	ck_assert_ptr_eq(slot, &held[(unsigned char)h->path.p[h->path.n - 1]]);
-	requests++;
-	buf_reset(&last_body);
-	buf_add(&last_body, body, n);
-	if (free_in_request) {
-		end_server();
-		ck_assert(h->path.p[0] == '/'); /* stays until we return */
-		answer(x, "nobody");
-		return;
-	}
-	if (http_text_is(h->path, "/echo"))
-		answer(x, n ? buf_cstr(&last_body) : "empty");
-	else if (http_text_is(h->path, "/none"))
-		http_reply(x, 202, NULL, NULL, NULL, 0);
-	else if (http_text_is(h->path, "/204"))
-		http_reply(x, 204, NULL, NULL, NULL, 0);
-	else if (http_text_is(h->path, "/big"))
-		http_reply(x, 200, NULL, "text/plain", &v, 1);
-	else
-		*slot = x;
-	if (http_text_is(h->path, "/stream/s") || http_text_is(h->path, "/stream/t"))
-		http_stream_begin(x, "X-Extra: 2\r\n");
-}
-
-static inline void
-on_end(void *arg, struct http_exchange *x, void *user, bool gone)
-{
-	struct http_exchange **slot = user;
-	char letter = (char)(slot - held);
-
-	ck_assert_ptr_eq(arg, &srv);
-	*slot = NULL;
-	ends++;
-	gones += gone;
-	buf_add_char(&ended, gone && letter >= 'a' ? (char)(letter - 32) : letter);
-	answer(x, "too late"); /* does nothing */
-	if (free_in_end)
-		end_server();
-	loop_stop(l, 0);
-}
-
-static const struct http_server_cb cb = {on_head, on_request, on_end};
 
 static inline void
 on_client_ready(void *arg, unsigned ready)
@@ -177,6 +76,7 @@ dial(void)
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fd), 0);
 	c->fd = fd[0];
 	buf_init(&c->in, sizeof(big) * 4);
+	(void)buf_reserve(&c->in, 4096); /* not while allocation fails */
 	watch_init(&c->watch, l, c->fd, on_client_ready, c);
 	watch_want(&c->watch, WATCH_READ);
 	http_server_add(srv, fd[1], 7);
@@ -301,6 +201,8 @@ setup(void)
 	free_in_head = free_in_request = free_in_end = false;
 	buf_init(&last_body, sizeof(big) * 4);
 	buf_init(&ended, 4096);
+	(void)buf_reserve(&last_body, 4096);
+	(void)buf_reserve(&ended, 4095);
 }
 
 static inline void
