@@ -23,6 +23,8 @@ enum log_level {
 
 /* State of one call site's rate limit; static, zero-initialised. */
 struct log_site {
+	unsigned burst;	    /* lines in a period; 0: 10 */
+	unsigned period_ms; /* 0: 10000 */
 	uint64_t window_start_ms;
 	unsigned in_window;
 	unsigned suppressed;
@@ -43,11 +45,10 @@ void log_set_sink(
  * through LOG_ESC. Lines end at 4096 bytes. */
 void log_event(enum log_level level, const char *module, const char *event,
     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-/* The same, at most burst lines per period_ms and site; the next line after a
+/* The same, at most as many lines as the site allows; the next line after a
  * silence carries suppressed=N. */
-void log_limited(struct log_site *site, unsigned burst, unsigned period_ms,
-    enum log_level level, const char *module, const char *event, const char *fmt, ...)
-    __attribute__((format(printf, 7, 8)));
+void log_limited(struct log_site *site, enum log_level level, const char *module,
+    const char *event, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
 /* Quotes and escapes n bytes for a value: printable ASCII and valid UTF-8 stay,
  * control bytes, DEL, C1 and invalid bytes become \xHH, and it is cut to
@@ -70,7 +71,7 @@ const char *log_escape(const char *p, size_t n);
 #define LOG_LIMITED(level, module, event, ...)                                           \
 	do {                                                                             \
 		static struct log_site log_site_;                                        \
-		log_limited(&log_site_, 10, 10000, level, module, event, __VA_ARGS__);   \
+		log_limited(&log_site_, level, module, event, __VA_ARGS__);              \
 	} while (0)
 
 #endif

@@ -13,11 +13,16 @@
 struct loop;
 struct relay;
 
-/* Connects to the socket at path. MV_SYSTEM with *et. rfd and wfd are taken. done comes
- * once, when both directions have ended; ok says whether the daemon's side ended after
- * ours. */
-enum mv_err relay_new(struct loop *l, const char *path, int rfd, int wfd,
-    void (*done)(void *arg, bool ok), void *arg, struct relay **out,
+struct relay_opts {
+	const char *path; /* of the daemon's socket */
+	int rfd, wfd;	  /* the client's; taken */
+	/* Once, when both directions have ended; ok says whether the daemon's side ended
+	 * after ours. */
+	void (*done)(void *arg, bool ok);
+	void *arg;
+};
+/* Connects to the socket. MV_SYSTEM with *et. */
+enum mv_err relay_new(struct loop *l, const struct relay_opts *o, struct relay **out,
     struct mv_errtext *et) MCPVISOR_MUST_CHECK;
 void relay_free(struct relay *r);
 

@@ -25,6 +25,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define LOG_BURST	10
+#define LOG_PERIOD_MS	10000
 #define LOG_LINE_BYTES	4096 /* with the newline */
 #define LOG_ESC_BUFFERS 4
 
@@ -277,10 +279,12 @@ log_event(
 }
 
 void
-log_limited(struct log_site *site, unsigned burst, unsigned period_ms,
-    enum log_level level, const char *module, const char *event, const char *fmt, ...)
+log_limited(struct log_site *site, enum log_level level, const char *module,
+    const char *event, const char *fmt, ...)
 {
 	struct log_head h = {.level = level, .module = module, .event = event};
+	unsigned burst = site->burst ? site->burst : LOG_BURST;
+	unsigned period_ms = site->period_ms ? site->period_ms : LOG_PERIOD_MS;
 	uint64_t now;
 	va_list ap;
 

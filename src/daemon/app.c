@@ -32,7 +32,7 @@ app_usage(FILE *to)
 	    "  --mcp-json FILE    start the servers of this mcpServers file; without it "
 	    "two\n"
 	    "                     built-in demo servers are fronted\n"
-	    "  --log-level LEVEL  error, warning, notice (default), info or debug\n"
+	    "  --log-level LEVEL  error, warning, notice, info (default) or debug\n"
 	    "  --listen ADDRESS   serve: where to listen; may be given more than once\n"
 	    "  --allow-unauthenticated, --allowed-host NAME, --allowed-origin ORIGIN\n"
 	    "                     serve: what listening beyond loopback takes\n"
@@ -232,7 +232,7 @@ app_main(int argc, char **argv)
 		return CLI_USAGE;
 	}
 	/* A table is for people: life-cycle news would only stand in its way. */
-	log_open(a.command->run == run_cli ? LOG_LV_WARNING : LOG_LV_NOTICE);
+	log_open(a.command->run == run_cli ? LOG_LV_WARNING : LOG_LV_INFO);
 	if (!app_options(&a, argc - 1, argv + 1))
 		return CLI_USAGE;
 	return a.command->run(&a);

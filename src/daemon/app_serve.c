@@ -217,13 +217,17 @@ run_connect(struct app *a)
 	struct connection c = {.loop = loop_new()};
 	struct mv_errtext et = {.line = 0};
 	char path[512];
-	const char *socket = a->argc > 0 ? a->argv[0] : serve_socket(path, sizeof(path));
+	struct relay_opts o = {
+	    .path = a->argc > 0 ? a->argv[0] : serve_socket(path, sizeof(path)),
+	    .rfd = STDIN_FILENO,
+	    .wfd = STDOUT_FILENO,
+	    .done = on_relay_done,
+	    .arg = &c};
 	int code = CLI_UPSTREAM;
 
-	if (socket == NULL)
-		socket = SYSTEM_SOCKET;
-	if (c.loop == NULL || relay_new(c.loop, socket, STDIN_FILENO, STDOUT_FILENO,
-				  on_relay_done, &c, &c.relay, &et) != MV_OK)
+	if (o.path == NULL)
+		o.path = SYSTEM_SOCKET;
+	if (c.loop == NULL || relay_new(c.loop, &o, &c.relay, &et) != MV_OK)
 		fprintf(stderr, "mcpvisor connect: %s\n", et.message);
 	else
 		code = loop_run(c.loop);

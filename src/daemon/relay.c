@@ -148,22 +148,21 @@ relay_connect(const char *path, struct mv_errtext *et)
 }
 
 enum mv_err
-relay_new(struct loop *l, const char *path, int rfd, int wfd,
-    void (*done)(void *arg, bool ok), void *arg, struct relay **out,
-    struct mv_errtext *et)
+relay_new(
+    struct loop *l, const struct relay_opts *o, struct relay **out, struct mv_errtext *et)
 {
-	int fd = relay_connect(path, et);
+	int fd = relay_connect(o->path, et);
 	struct stream_opts inner = {
 	    .rfd = fd, .wfd = fd, .in_max = RELAY_BYTES, .out_max = SIZE_MAX};
 	struct stream_opts outer = {
-	    .rfd = rfd, .wfd = wfd, .in_max = RELAY_BYTES, .out_max = SIZE_MAX};
+	    .rfd = o->rfd, .wfd = o->wfd, .in_max = RELAY_BYTES, .out_max = SIZE_MAX};
 	struct relay *r;
 
 	if (fd < 0)
 		return MV_SYSTEM;
 	r = mem_xcalloc(1, sizeof(*r));
-	r->done = done;
-	r->arg = arg;
+	r->done = o->done;
+	r->arg = o->arg;
 	timer_init(&r->timer, l, on_timer, r);
 	deferred_init(&r->over, l, on_over, r);
 	r->client = (struct relay_side){.r = r, .peer = &r->daemon};

@@ -134,7 +134,7 @@ state_close(struct state *s)
 static bool
 state_read_key(struct state *s, struct mac_key *key)
 {
-	char text[sizeof(KEY_MAGIC) + MAC_KEY_BYTES];
+	char text[sizeof(KEY_MAGIC) + MAC_KEY_BYTES] = {0};
 	struct stat st;
 	int fd = openat(s->dir, KEY_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	ssize_t n = -1;

@@ -245,12 +245,13 @@ socket_accept(struct endpoint_http *e, int fd, uid_t uid)
 void
 sockets_finish(struct endpoint_http *e)
 {
-	for (struct socket_client *s = e->sockets; s != NULL; s = s->next)
-		if (s->client != NULL) {
-			client_finish(s->client);
-			link_end_write(s->link, false);
-			socket_end(s);
-		}
+	for (struct socket_client *s = e->sockets; s != NULL; s = s->next) {
+		if (s->client == NULL)
+			continue;
+		client_finish(s->client);
+		link_end_write(s->link, false);
+		socket_end(s);
+	}
 }
 
 void

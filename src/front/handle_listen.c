@@ -115,7 +115,7 @@ listen_finish(struct listen *l)
 static void
 listen_send_kinds(struct listen *l, unsigned kinds)
 {
-	unsigned sent[LIST_MAX], n = 0;
+	unsigned sent[LIST_MAX] = {0}, n = 0;
 
 	for (unsigned k = 0; k < LIST_MAX; k++) {
 		enum method m = list_changed_method((enum list_kind)k);
@@ -429,6 +429,10 @@ listen_has_room(const struct client *c, struct jtext uris)
 {
 	size_t n = array_count(uris);
 
+	/* Of requests that know nothing of each other each is measured alone; their
+	 * number is the transport's to bound. */
+	if (c->is_shared)
+		return n <= CAP_CLIENT_SUBSCRIPTIONS;
 	for (const struct listen *l = c->listens; l != NULL; l = l->next)
 		n += l->n_subs + array_count((struct jtext){l->uris.data, l->uris.len});
 	return c->n_listens < CAP_CLIENT_LISTENS && n <= CAP_CLIENT_SUBSCRIPTIONS;

@@ -158,6 +158,12 @@ http_session_seal(struct http_session *s, const char *principal)
 	return s->text_len > 0 && session_enter(s);
 }
 
+static bool
+session_is_gone(const struct endpoint_http *e, const struct session_id *id)
+{
+	return e->o.is_gone != NULL && e->o.is_gone(e->o.gone_arg, id->serial);
+}
+
 /* A session of an earlier process, or one whose memory was given back. */
 static struct http_session *
 session_revive(
@@ -165,7 +171,7 @@ session_revive(
 {
 	struct http_session *s;
 
-	if (e->o.is_gone != NULL && e->o.is_gone(e->o.gone_arg, id->serial))
+	if (session_is_gone(e, id))
 		return NULL;
 	s = session_alloc(e);
 	if (s == NULL)
@@ -200,6 +206,13 @@ http_session_find(struct endpoint_http *e, struct http_text text, const char *pr
 		s = session_revive(e, text, &id);
 	} else if (s->is_deleted || strcmp(s->id.principal, principal) != 0 ||
 		   s->id.expires_s <= session_now_s()) {
+		return NULL;
+	} else if (!s->is_marked && session_is_gone(e, &s->id)) {
+		/* Marked by another process that shares our key: deleted, or more than
+		 * its id there. */
+		s->is_marked = true;
+		http_session_delete(s);
+		deferred_ask(&s->reap);
 		return NULL;
 	}
 	if (s != NULL)

@@ -160,56 +160,73 @@ catalog_choose_name(struct catalog *c, enum list_kind kind, const struct upstrea
 	return false;
 }
 
+/* Enters r, which may be NULL, under its published name; NULL if there is no room. */
+static struct route *
+catalog_enter(struct merged *m, struct route *r)
+{
+	if (r != NULL &&
+	    !strmap_put(m->by_published, r->published.p, r->published.n, r)) {
+		route_unref(r);
+		return NULL;
+	}
+	return r;
+}
+
+/* A URI goes to whoever offers it first in conf order, today. */
+static struct route *
+catalog_route_uri(
+    struct catalog *c, enum list_kind kind, struct upstream *u, struct jtext name)
+{
+	struct merged *m = &c->kinds[kind];
+	struct jtext uri = {c->original.data, c->original.len};
+	struct route *r = strmap_get(m->by_published, uri.p, uri.n);
+
+	if (r != NULL && (r->u == u || r->generation == m->generation))
+		return r->u == u ? r : NULL;
+	if (r != NULL) {
+		(void)strmap_del(m->by_published, uri.p, uri.n);
+		route_unref(r);
+	}
+	return catalog_enter(m, route_new(kind, u, name, uri));
+}
+
+/* A name stays with whoever had it first. */
+static struct route *
+catalog_route_name(
+    struct catalog *c, enum list_kind kind, uint32_t owner, struct jtext name)
+{
+	struct merged *m = &c->kinds[kind];
+	struct route *r;
+
+	buf_reset(&c->key);
+	buf_add(&c->key, &owner, sizeof(owner));
+	buf_add(&c->key, c->original.data, c->original.len);
+	if (c->key.err != MV_OK)
+		return NULL;
+	r = strmap_get(m->by_owner, c->key.data, c->key.len);
+	if (r != NULL)
+		return r;
+	if (!catalog_choose_name(c, kind, c->v[owner]))
+		return NULL;
+	r = catalog_enter(m, route_new(kind, c->v[owner], name,
+				 (struct jtext){c->name.data, c->name.len}));
+	if (r != NULL && !strmap_put(m->by_owner, c->key.data, c->key.len, r)) {
+		(void)strmap_del(m->by_published, r->published.p, r->published.n);
+		route_unref(r);
+		return NULL;
+	}
+	return r;
+}
+
 /* The route of one item, known or new. NULL: it cannot be published. */
 static struct route *
 catalog_route(struct catalog *c, enum list_kind kind, uint32_t owner, struct jtext name)
 {
-	struct merged *m = &c->kinds[kind];
-	struct upstream *u = c->v[owner];
-	struct route *r;
-
 	buf_reset(&c->original);
 	if (!json_string_decode(name, &c->original) || c->original.err != MV_OK)
 		return NULL;
-	if (!kind_is_named(kind)) {
-		/* A URI goes to whoever offers it first in conf order, today. */
-		r = strmap_get(m->by_published, c->original.data, c->original.len);
-		if (r != NULL && r->u == u)
-			return r;
-		if (r != NULL && r->generation == m->generation)
-			return NULL;
-		if (r != NULL) {
-			(void)strmap_del(
-			    m->by_published, c->original.data, c->original.len);
-			route_unref(r);
-		}
-		r = route_new(
-		    kind, u, name, (struct jtext){c->original.data, c->original.len});
-	} else {
-		buf_reset(&c->key);
-		buf_add(&c->key, &owner, sizeof(owner));
-		buf_add(&c->key, c->original.data, c->original.len);
-		if (c->key.err != MV_OK)
-			return NULL;
-		r = strmap_get(m->by_owner, c->key.data, c->key.len);
-		if (r != NULL)
-			return r;
-		if (!catalog_choose_name(c, kind, u))
-			return NULL;
-		r = route_new(kind, u, name, (struct jtext){c->name.data, c->name.len});
-		if (r != NULL && !strmap_put(m->by_owner, c->key.data, c->key.len, r)) {
-			route_unref(r);
-			r = NULL;
-		}
-	}
-	if (r != NULL &&
-	    !strmap_put(m->by_published, r->published.p, r->published.n, r)) {
-		if (kind_is_named(kind))
-			(void)strmap_del(m->by_owner, c->key.data, c->key.len);
-		route_unref(r);
-		r = NULL;
-	}
-	return r;
+	return kind_is_named(kind) ? catalog_route_name(c, kind, owner, name)
+				   : catalog_route_uri(c, kind, c->v[owner], name);
 }
 
 static void

@@ -39,13 +39,16 @@ on_wait_timer(void *arg)
 {
 	struct gateway *g = arg;
 
-	for (size_t i = 0; i < g->n; i++)
-		if (!upstream_is_settled(g->v[i]))
-			LOG_NOTICE("gateway", "lists go out without an upstream",
-			    "upstream=%s state=%s",
-			    LOG_ESC(
-				upstream_name(g->v[i]), strlen(upstream_name(g->v[i]))),
-			    upstream_state_text(upstream_state(g->v[i])));
+	for (size_t i = 0; i < g->n; i++) {
+		struct upstream *u = g->v[i];
+
+		if (upstream_is_settled(u))
+			continue;
+		LOG_NOTICE("gateway", "lists go out without an upstream",
+		    "upstream=%s state=%s",
+		    LOG_ESC(upstream_name(u), strlen(upstream_name(u))),
+		    upstream_state_text(upstream_state(u)));
+	}
 	gateway_wake(g);
 }
 
@@ -202,39 +205,34 @@ owner_of_req(struct upstream_req *r, void *arg)
 	return !s->several;
 }
 
-static struct gateway_observer *
-gateway_sole_observer(const struct gateway *g, const struct owner_search *s)
+void
+gateway_deliver_log(struct upstream *u, const struct link_msg *m,
+    struct gateway_observer *sole, struct gateway_observer *all)
 {
-	struct gateway_observer *o = g->observers;
-
-	if (g->n_observers == 1)
-		return o;
-	if (s->n == 0 || s->several)
-		return NULL;
-	while (o != NULL && o != s->req->owner)
-		o = o->next;
-	return o;
-}
-
-/* A log message names no call: it is somebody's only if nobody else could have
- * caused it. */
-static void
-on_log(void *arg, struct upstream *u, const struct link_msg *m)
-{
-	struct gateway *g = arg;
 	struct owner_search s = {.n = 0};
-	struct gateway_observer *o;
+	struct gateway_observer *o = sole;
 
 	upstream_each_req(u, owner_of_req, &s);
 	if (s.n == 1 && s.req->cb->on_log != NULL) {
 		s.req->cb->on_log(s.req->arg, m);
 		return;
 	}
-	o = gateway_sole_observer(g, &s);
+	if (o == NULL && s.n > 0 && !s.several)
+		for (o = all; o != NULL && o != s.req->owner;)
+			o = o->next;
 	if (o != NULL)
 		o->on_log(o->arg, u, m);
 	else
 		metrics_add(METRIC_NOTICES_DROPPED, 1);
+}
+
+static void
+on_log(void *arg, struct upstream *u, const struct link_msg *m)
+{
+	struct gateway *g = arg;
+
+	gateway_deliver_log(
+	    u, m, g->n_observers == 1 ? g->observers : NULL, g->observers);
 }
 
 static void

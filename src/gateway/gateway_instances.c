@@ -12,7 +12,6 @@
 #include "mcpvisor/caps.h"
 #include "mcpvisor/log.h"
 #include "mcpvisor/mem.h"
-#include "mcpvisor/metrics.h"
 
 #include <string.h>
 
@@ -45,10 +44,7 @@ on_log(void *arg, struct upstream *u, const struct link_msg *m)
 {
 	struct instance *i = arg;
 
-	if (i->owner != NULL)
-		i->owner->on_log(i->owner->arg, u, m);
-	else
-		metrics_add(METRIC_NOTICES_DROPPED, 1);
+	gateway_deliver_log(u, m, i->owner, NULL);
 }
 
 static void

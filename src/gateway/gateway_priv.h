@@ -56,6 +56,11 @@ void subscription_on_updated(
     struct gateway *g, struct upstream *u, const struct link_msg *m);
 void subscriptions_fini(struct gateway *g);
 
+/* A log message names no call: it is somebody's only if nobody else could have caused it:
+ * the one call in flight, sole if there is one, or of all the one whose calls they are.
+ */
+void gateway_deliver_log(struct upstream *u, const struct link_msg *m,
+    struct gateway_observer *sole, struct gateway_observer *all);
 /* Tells whoever waits when everything has stopped. */
 void gateway_check_stopped(struct gateway *g);
 void gateway_release_instances(struct gateway *g, struct gateway_observer *owner);

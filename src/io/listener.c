@@ -195,7 +195,10 @@ on_ready(void *arg, unsigned ready)
 	MCPVISOR_ASSERT(l->magic == LISTENER_MAGIC);
 	(void)ready;
 	for (int i = 0; i < ACCEPTS_PER_TURN && !l->dead && !l->paused; i++) {
-		int fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		struct sockaddr_storage peer;
+		socklen_t len = sizeof(peer);
+		int fd = accept4(
+		    l->fd, (struct sockaddr *)&peer, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (fd >= 0) {
 			l->cb.on_accept(l->arg, fd, listener_peer(l, fd));

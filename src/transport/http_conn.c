@@ -304,6 +304,16 @@ conn_last(struct http_conn *c)
 	http_conn_set(c, HTTP_CONN_ST_LAST, "drain");
 }
 
+/* One that only waits for more has nothing to end. */
+static void
+conn_stop_idle(struct http_conn *c)
+{
+	if (c->open.first == NULL && stream_out_pending(c->stream) == 0)
+		http_conn_gone(c);
+	else
+		conn_last(c);
+}
+
 static void
 conn_ignore(struct http_conn *c)
 {
@@ -323,7 +333,7 @@ static void (*const conn_table[HTTP_CONN_ST_MAX][CONN_EV_MAX])(struct http_conn 
 	    timeout, settle, stop */
 	ROW(IDLE,
 	    http_take_parse, conn_leave, http_conn_gone, conn_ignore,
-	    conn_idle_over, conn_wait_idle, conn_last),
+	    conn_idle_over, conn_wait_idle, conn_stop_idle),
 	ROW(HEAD,
 	    http_take_parse, conn_leave, http_conn_gone, conn_ignore,
 	    conn_late_head, conn_ignore, conn_last),

@@ -103,22 +103,45 @@ link_scan(const char *p, size_t n, struct json_msg *json, struct link_msg *m)
 	return err;
 }
 
+/* Many readers (Python's text streams) end a line at a lone carriage return as well: what
+ * is one message here must not be several there. In a well-formed text it stands between
+ * tokens only, where a space means the same. NULL: no memory. */
+static char *
+line_without_returns(const char *line, size_t len)
+{
+	char *own = mem_try(len), *p = own;
+
+	if (!own)
+		return NULL;
+	memcpy(own, line, len);
+	while ((p = memchr(p, '\r', (size_t)(own + len - p))))
+		*p = ' ';
+	return own;
+}
+
 static void
 link_on_line(struct link *k, const char *line, size_t len)
 {
 	struct link_msg m = {.base = line, .len = len, .json = &k->json};
 	enum mv_err err;
+	char *own = NULL;
 
 	if (len == 0)
 		return;
 	err = json_scan(&k->json, line, len, k->want_uris);
+	if (err == MV_OK && memchr(line, '\r', len)) {
+		own = line_without_returns(line, len);
+		err = own ? MV_OK : MV_NOMEM;
+		m.base = own;
+	}
 	if (err != MV_OK) {
 		link_refuse_feed(k, line, len);
 		link_refuse(k, err);
 		return;
 	}
-	m.env = envelope_read(line, &k->json);
+	m.env = envelope_read(m.base, &k->json);
 	k->cb.on_message(k->arg, &m);
+	mem_free(own);
 }
 
 static void

@@ -44,9 +44,8 @@ child_stderr_flush(struct child_stderr *s)
 	s->last_len = len < sizeof(s->last) ? len : sizeof(s->last);
 	memcpy(s->last, s->line, s->last_len);
 	if (log_is_on(LOG_LV_INFO))
-		log_limited(&s->site, CHILD_STDERR_BURST, CHILD_STDERR_PERIOD_MS,
-		    LOG_LV_INFO, "child", "stderr", "upstream=%s line=%s", s->name,
-		    LOG_ESC(s->line, len));
+		log_limited(&s->site, LOG_LV_INFO, "child", "stderr",
+		    "upstream=%s line=%s", s->name, LOG_ESC(s->line, len));
 }
 
 static void
@@ -128,8 +127,11 @@ on_stderr_ready(void *arg, unsigned ready)
 void
 child_stderr_init(struct child_stderr *s, struct loop *l, const char *name)
 {
-	*s = (struct child_stderr){
-	    .magic = CHILD_STDERR_MAGIC, .loop = l, .name = name, .fd = -1};
+	*s = (struct child_stderr){.magic = CHILD_STDERR_MAGIC,
+	    .loop = l,
+	    .name = name,
+	    .fd = -1,
+	    .site = {.burst = CHILD_STDERR_BURST, .period_ms = CHILD_STDERR_PERIOD_MS}};
 }
 
 void

@@ -19,7 +19,7 @@ static void
 msg_log_noise(struct upstream *u, const char *what, const char *line, size_t len)
 {
 	metrics_add(METRIC_NOISE_LINES, 1);
-	log_limited(&u->noise_site, 10, 10000, LOG_LV_WARNING, "upstream", what,
+	log_limited(&u->noise_site, LOG_LV_WARNING, "upstream", what,
 	    "upstream=%s line=%s", LOG_ESC(u->conf->name, strlen(u->conf->name)),
 	    LOG_ESC(line, len));
 	/* Editors' framing is a mistake that deserves its name. */

@@ -13,6 +13,10 @@ import schema  # noqa: E402
 import served  # noqa: E402
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "slow: waits for a time limit of its own")
+
+
 def pytest_report_header(config):
     where = schema.folder()
     return "mcp schemas: %s" % (where or "absent, no schema checks (set MCP_SCHEMA_DIR)")
@@ -55,6 +59,21 @@ def serve_http(binary, tmp_path):
         folder.mkdir()
         both = {**(upstreams or {}), **named}
         running.append(served.Served(binary, folder, both, listen, args, env, state, text))
+        return running[-1]
+
+    yield start
+    end_all(running)
+
+
+@pytest.fixture
+def connect(binary, tmp_path):
+    """connect(socket): a stdio client of a running daemon, ended and checked after."""
+    running = []
+
+    def start(*socket, env=None):
+        folder = tmp_path / ("connect%d" % len(running))
+        folder.mkdir()
+        running.append(served.Connected(binary, folder, {}, socket, env, file=False))
         return running[-1]
 
     yield start

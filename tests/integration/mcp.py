@@ -75,6 +75,8 @@ class Message:
 class Mcpvisor:
     """One run of the program with one client on its stdin and stdout."""
 
+    command = ("stdio",)
+
     def __init__(self, binary, folder, upstreams, args=(), env=None, text=None, file=True,
                  wrap=()):
         self.folder, self.upstreams = folder, {}
@@ -97,7 +99,7 @@ class Mcpvisor:
                     "XDG_STATE_HOME": str(folder / "state"), "LANG": "C.UTF-8",
                     **{k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")},
                     **(env or {})}
-        argv = [*wrap, str(binary), "stdio", *args]
+        argv = [*wrap, str(binary), *self.command, *args]
         if file:
             argv += ["--mcp-json", str(self.file)]
         self.started = time.monotonic()

@@ -135,7 +135,10 @@ class Served:
         self.proc.kill()
         assert self.wait_exit() == -signal.SIGKILL
 
-    def restart(self):
+    def restart(self, close=True):
+        """Connections that only idle are closed first: they would hold the end a while."""
+        for c in self.clients if close else ():
+            c.close()
         assert self.stop() == 0, self.log()[-3000:]
         self.start()
 
@@ -184,10 +187,10 @@ class Served:
             u.close()
 
 
-def running(names):
-    """How many processes of each upstream live, by its behaviour file."""
-    return {u.name: sum(1 for r in u.starts() if group_members({json.loads(r.raw)["pgid"]}))
-            for u in names}
+class Connected(mcp.Mcpvisor):
+    """mcpvisor connect: the client of a daemon that other tests may share."""
+
+    command = ("connect",)
 
 
 def took(fn):

@@ -89,3 +89,16 @@ def test_an_array_from_a_newer_upstream_is_noise(serve):
     mv.legacy()
     assert mv.call("alpha__array").code == -32603
     assert mv.call("alpha__echo", {}).result
+
+
+def test_answers_that_are_too_much_for_one_array_are_errors_in_it(serve):
+    big = {"pre": '{"jsonrpc":"2.0","id":${ID},"result":{"content":[{"type":"text","text":"',
+           "repeat": "x", "n": 60_000_000, "post": '"}]}}'}
+    mv = serve(alpha={"tools": ["big"], "calls": {"big": [["raw", big]]}})
+    mv.legacy("2025-03-26")
+    mv.line("[%s]" % ",".join(
+        '{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"alpha__big"}}' % i
+        for i in (101, 102)))
+    array = mv.take(lambda m: isinstance(m.msg, list), 30).msg
+    assert sorted(one["id"] for one in array) == [101, 102]
+    assert sorted("error" in one for one in array) == [False, True]

@@ -191,3 +191,10 @@ def test_o_040_prompts_and_resources_keep_their_bytes(serve, client, upstream):
         assert got.result["cacheScope"] == "private"
     else:
         assert got.span("result").decode() == read
+
+
+def test_input_required_is_a_word_like_any_other_in_a_legacy_result(serve):
+    raw = '{"jsonrpc":"2.0","id":${ID},"result":{"content":[],"resultType":"input_required"}}'
+    mv = serve(alpha={"tools": ["t"], "calls": {"t": [["raw", raw]]}})
+    mv.legacy()
+    assert mv.call("alpha__t").result == {"content": [], "resultType": "input_required"}

@@ -192,3 +192,20 @@ def test_split_and_merged_writes(serve):
     mv.legacy()
     assert mv.call("alpha__merged", meta={"progressToken": 1}).result
     wait_for(lambda: len(mv.notices()) == 2)
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+def test_a_carriage_return_between_tokens_does_not_travel(serve, era):
+    # For a reader that ends lines at it too, the middle would be a message of its own.
+    inner = '{"jsonrpc":"2.0","id":99,"method":"tools/call","params":{"name":"hidden"}}'
+    reply = '{"jsonrpc":"2.0","id":${ID},\r"result":\r{"content":[]\r,"resultType":"complete"}}\r'
+    mv = serve(alpha={"era": era, "tools": ["echo", "odd"], "calls": {"odd": [["raw", reply]]}})
+    mv.legacy()
+    mv.line('{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"alpha__echo",'
+            '"arguments":{"x":\r%s\r}}}' % inner)
+    assert mv.answer("a").result["structuredContent"]["x"]["id"] == 99
+    assert b"\r" not in mv["alpha"].wait_input("tools/call").raw
+    assert mv.call("alpha__odd").result["content"] == []
+    # In a string it is not white space.
+    mv.line('{"jsonrpc":"2.0","id":"b","method":"ping","params":{"x":"a\rb"}}')
+    assert mv.take(lambda m: "error" in m.msg).code == -32700

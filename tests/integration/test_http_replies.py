@@ -268,8 +268,9 @@ def test_a_big_result_and_a_slow_reader(serve_http):
 # -- time ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_o_024_a_long_answer_becomes_a_stream_that_never_falls_silent(serve_http):
-    """The one slow test of a silent stream: 10 s to commit, 15 s to the first comment."""
+    """10 s to the stream, 15 s more to its first comment."""
     mv = serve_http(alpha={"tools": ["echo", "hold"], "calls": {"hold": [
         ["gate", "go"], ["reply", {"content": []}]]}})
     legacy, modern = mv.legacy(), mv.modern()

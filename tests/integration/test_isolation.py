@@ -159,3 +159,23 @@ def test_descriptors_do_not_reach_the_children(serve, tmp_path):
     beyond = [x for x in lines if int(x.split("->")[0].split()[-1]) > 2
               and "/proc" not in x.split("->")[1] and str(os.getpid()) not in x]
     assert beyond == []
+
+
+def test_calls_that_wait_for_lists_are_bounded_in_bytes(serve):
+    mv = serve(alpha={"tools": ["echo"], "on": {"initialize": [["gate", "up"], ["default"]]}})
+    mv.modern()
+    keys = [mv.start_call("nobody", {"a": "x" * 30_000_000}) for _ in range(4)]
+    busy = mv.answer(keys[3], 20)
+    assert busy.code == -32603 and busy.error["data"]["reason"] == "busy"
+    mv["alpha"].open("up")
+    for key in keys[:3]:
+        assert mv.answer(key, 20).code == -32602
+
+
+def test_what_a_client_says_of_itself_is_bounded(serve):
+    mv = serve(alpha={"era": "modern", "tools": ["echo"]})
+    mv.ask("initialize", {"protocolVersion": "2025-11-25", "capabilities": {},
+                          "clientInfo": {"name": "x" * 70000, "version": "1"}}).result
+    mv.fence("alpha")
+    meta = mv["alpha"].wait_input("tools/call").msg["params"]["_meta"]
+    assert meta["io.modelcontextprotocol/clientInfo"]["name"] == "mcpvisor"

@@ -168,3 +168,39 @@ def test_a_listen_outlives_the_upstream(serve):
     wait_for(again, what="a new listen")
     mv["alpha"].run(["updated", "m:1"])
     assert mv.notice("notifications/resources/updated").params["_meta"][SUB] == "L"
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+@pytest.mark.parametrize("uris, changed", [
+    (["m:1", "m:1"], "m:1"), (["m:/a", "m:/a/b"], "m:/a/b")])
+def test_a_listen_hears_once_of_an_update_that_fits_it_twice(serve, era, uris, changed):
+    up = {"era": era, "tools": ["echo"], "resources": sorted(set(uris))}
+    mv = serve(alpha=up)
+    mv.modern().ask("resources/list").result
+    listen(mv, "A", resourceSubscriptions=uris)
+    mv["alpha"].run(["updated", changed])
+    assert mv.notice("notifications/resources/updated").params["uri"] == changed
+    mv.fence("alpha")
+    assert mv.notices() == []
+
+
+def test_a_listen_may_come_before_the_lists_are_in(serve):
+    mv = serve(alpha={"tools": ["echo"], "resources": ["m:1"],
+                      "on": {"initialize": [["gate", "up"], ["default"]]}})
+    mv.modern().send("subscriptions/listen", {
+        "notifications": {"resourceSubscriptions": ["m:1"]}}, id="L")
+    mv["alpha"].wait_input("initialize")
+    mv["alpha"].open("up")
+    ack = mv.notice("notifications/subscriptions/acknowledged")
+    assert ack.params["notifications"] == {"resourceSubscriptions": ["m:1"]}
+
+
+def test_the_bound_on_subscriptions_is_for_all_listens_together(serve):
+    uris = ["m:%d" % i for i in range(2500)]
+    mv = serve(alpha={"era": "modern", "tools": ["echo"], "resources": uris})
+    mv.modern().ask("resources/list").result
+    assert len(listen(mv, "A", resourceSubscriptions=uris)["resourceSubscriptions"]) == 2500
+    mv.send("subscriptions/listen", {"notifications": {"resourceSubscriptions": uris}}, id="B")
+    assert mv.answer("B").code == -32603
+    end(mv, "A")
+    listen(mv, "C", resourceSubscriptions=uris)

@@ -172,3 +172,25 @@ def test_o_043_unknown_methods(serve):
     mv.notify("notifications/foo")
     mv.fence()
     assert mv.pending == []
+
+
+def test_names_that_nobody_offers_any_more_are_forgotten_beyond_a_bound(serve):
+    plain = {"mcpvisor": {"prefix": ""}}
+    mv = serve(alpha={"tools": ["x", "echo"], **plain}, beta={"tools": ["echo"], **plain})
+    mv.legacy()
+    assert mv.tools() == ["x", "echo", "beta__echo"]
+
+    def change(name, tools):
+        mv[name].run(["set", "tools", tools], ["changed", "tools"])
+        mv.notice("notifications/tools/list_changed")
+        return mv.tools()
+
+    # Once gone, a name is kept for whoever had it ...
+    change("alpha", ["echo"])
+    assert "beta__x" in change("beta", ["echo", "x"])
+    change("beta", ["echo"])
+    # ... but not for ever by one that invents names.
+    for k in range(2):
+        change("alpha", ["echo"] + ["n%d_%d" % (k, i) for i in range(3000)])
+    change("alpha", ["echo"])
+    assert "x" in change("beta", ["echo", "x"])

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Resources: whose URI it is, and word of its changes in every pair of eras."""
+import json
+
 import pytest
 
 from mcp import META, wait_for
@@ -180,3 +182,66 @@ def test_an_update_that_names_a_part_is_passed(serve):
     mv["alpha"].run(["updated", "other:1"], ["updated", "dir:/"])
     assert mv.notice(UPDATED).params["uri"] == "dir:/"
     mv.nothing(UPDATED)
+
+
+def test_an_update_that_fits_two_subscriptions_is_told_once(serve):
+    mv = serve(alpha=having("m:/a", "m:/a/b"))
+    mv.legacy()
+    for uri in ("m:/a", "m:/a/b"):
+        mv.ask("resources/subscribe", {"uri": uri}).result
+    mv["alpha"].run(["updated", "m:/a/b"])
+    mv.notice(UPDATED)
+    mv.fence("alpha")
+    assert mv.notices(UPDATED) == []
+
+
+def test_a_subscribe_may_come_before_the_lists_are_in(serve):
+    mv = serve(alpha=having("m:1"))
+    mv.send("initialize", {"protocolVersion": "2025-11-25", "capabilities": {},
+                           "clientInfo": {"name": "x", "version": "1"}})
+    mv.notify("notifications/initialized")
+    assert mv.ask("resources/subscribe", {"uri": "m:1"}).result == {}
+
+
+@pytest.mark.parametrize("refused", [True, False])
+def test_a_second_subscribe_waits_for_the_same_answer(serve, refused):
+    answer = ["error", -32000, "no"] if refused else ["reply", {}]
+    mv = serve(alpha=having("m:1", on={"resources/subscribe": [["gate", "go"], answer]}))
+    mv.legacy()
+    keys = [mv.send("resources/subscribe", {"uri": "m:1"}) for _ in range(3)]
+    mv.cancel(keys[0])
+    mv.fence("alpha")
+    assert not [m for m in mv.pending if m.msg.get("id") in keys]
+    mv["alpha"].open("go")
+    for key in keys[1:]:
+        assert "error" in mv.answer(key).msg if refused else mv.answer(key).result == {}
+    assert len(mv["alpha"].inputs("resources/subscribe")) == 1
+
+
+def test_a_subscribe_at_an_upstream_that_is_down_names_it(serve):
+    mv = serve(alpha=having("m:1", mcpvisor={"restart_base_ms": 60000}))
+    mv.legacy()
+    mv["alpha"].run(["kill"])
+    mv.wait_log("ended upstream=alpha")
+    data = mv.ask("resources/subscribe", {"uri": "m:1"}).error["data"]
+    assert data["upstream"] == "alpha" and data["retryable"] is True
+
+
+@pytest.mark.parametrize("era, method", [
+    ("legacy", "resources/subscribe"), ("modern", "subscriptions/listen")])
+def test_a_pending_subscribe_fails_when_its_upstream_is_given_up(serve, era, method):
+    mv = serve(alpha=having("m:1", era=era, mcpvisor={"restart_base_ms": 1}))
+    mv.legacy()
+    mv["alpha"].run(["set", "on", {method: [["kill"]]}])
+    mv.fence("alpha")
+    behaviour = json.loads(mv["alpha"].path.read_text())
+    mv["alpha"].path.write_text(json.dumps({**behaviour, "on": {"start": [["kill"]]}}))
+    got = mv.ask("resources/subscribe", {"uri": "m:1"}, timeout=20)
+    assert got.error["data"]["reason"] == "parked"
+
+
+def test_a_listen_that_the_upstream_ends_at_once_is_a_refusal(serve):
+    mv = serve(alpha=having("m:1", era="modern",
+                            on={"subscriptions/listen": [["reply", {}]]}))
+    mv.legacy()
+    assert mv.ask("resources/subscribe", {"uri": "m:1"}).code == -32603

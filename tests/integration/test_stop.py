@@ -178,3 +178,14 @@ def test_nothing_but_messages_on_stdout_at_any_log_level(serve):
         assert mv.finish() == 0
         assert mv.bad_lines == []
         assert (len(mv.log()) > 0) or level == "error"
+
+
+def test_deadlines_that_all_pass_at_once(serve):
+    mv = serve(alpha={"tools": ["echo"], "ignore_eof": True, "ignore_term": True})
+    mv.legacy()
+    mv.close_input()
+    wait_for(lambda: mv["alpha"].records("E"), what="end of input at the child")
+    mv.proc.send_signal(signal.SIGSTOP)
+    time.sleep(3)  # longer than the whole ladder
+    mv.proc.send_signal(signal.SIGCONT)
+    assert mv.finish() == 0

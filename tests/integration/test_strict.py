@@ -136,3 +136,13 @@ def test_a_response_that_nobody_asked_for_is_ignored(mv):
     mv.line('{"jsonrpc":"2.0","id":"x","error":{"code":1,"message":"m"}}')
     assert mv.ask("ping").result == {}
     assert mv.pending == []
+
+
+@pytest.mark.parametrize("line", [
+    '{"jsonrpc":"2.0","id":77,"result":7}', '{"jsonrpc":"2.0","id":77,"error":7}',
+    '{"jsonrpc":"2.0","id":77,"result":{},"error":{"code":1,"message":"m"}}'])
+def test_a_broken_response_is_not_answered(mv, line):
+    # The answer could be taken for that of the client's own request 77.
+    mv.line(line)
+    mv.fence()
+    assert mv.pending == []

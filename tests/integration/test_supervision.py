@@ -198,3 +198,15 @@ def test_a_death_by_probe_only_happens_once(serve):
     mv.legacy()
     assert mv.tools() == ["beta__echo"]
     assert len(mv["alpha"].starts()) == 2
+
+
+def test_the_end_of_an_old_output_does_not_end_the_next_process(serve):
+    # A helper of the launcher keeps the output open for longer than the server, which
+    # dies of the probe, lives.
+    launch = ["/bin/sh", "-c", "sleep 0.4 & exec \"$@\"", "sh"]
+    mv = serve(alpha={"tools": ["echo"], "initialize_first": True, "wrap": launch,
+                      "on": {"start": [["block", 150]]},
+                      "mcpvisor": {"restart_base_ms": 60000}})
+    mv.legacy()
+    assert mv.tools() == ["alpha__echo"]
+    assert len(mv["alpha"].starts()) == 2

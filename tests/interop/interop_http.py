@@ -31,11 +31,11 @@ def until(check, what, seconds=10):
 class Serve:
     """mcpvisor serve over the upstreams of RUN. A restart keeps port and state."""
 
-    def __init__(self, run):
+    def __init__(self, run, name="visor"):
         self.run = run
         self.port = 0
-        self.socket = run.folder / "visor.sock"
-        self.log = run.folder / "serve.log"
+        self.socket = run.folder / f"{name}.sock"
+        self.log = run.folder / f"{name}.log"
         self.process = None
         self.start()
 

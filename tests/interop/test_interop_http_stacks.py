@@ -2,6 +2,8 @@
 """Plain HTTP stacks as clients of both eras: the whole scenario on one daemon."""
 
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -176,6 +178,39 @@ def test_resource_updates(wire):
     for uri in (uri, "memory://knowledge-graph"):
         wire.result("resources/unsubscribe", '"uri":' + json.dumps(uri))
     stream.close()
+
+
+def test_an_answer_that_takes_its_time_becomes_a_stream(server):
+    """All stacks and eras at once, for it takes ten seconds."""
+    def long_call(stack, modern):
+        wire = HttpWire(STACKS[stack](server.url), modern)
+        wire.hello()
+        begin = time.monotonic()
+        answer = wire.send("tools/call", call_body(LONG, {"duration": 11, "steps": 1}))
+        head = time.monotonic() - begin
+        assert answer.status == 200 and answer.streamed
+        assert "completed" in answer.reply()["result"]
+        assert len(answer.seen) == 1
+        assert 9 < head < 10.9, stack
+        wire.stack.close()
+
+    with ThreadPoolExecutor(2 * len(STACKS)) as pool:
+        calls = [pool.submit(long_call, stack, modern)
+                 for stack in STACKS for modern in (False, True)]
+    for call in calls:
+        call.result()
+
+
+def test_notices_of_a_session_go_to_its_newest_stream(server):
+    wire = HttpWire(STACKS["http.client"](server.url), False)
+    wire.hello()
+    older = wire.get()
+    newer = wire.listen(["interop://counter"])
+    wire.call("modern__bump", {})
+    assert newer.notice(UPDATED)["uri"] == "interop://counter"
+    assert wire.delete() == 204
+    assert newer.next() is None
+    assert older.rest() == []
 
 
 def test_list_changes_reach_clients_of_both_eras(server):

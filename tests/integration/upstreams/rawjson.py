@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Raw JSON text: finding members without rebuilding anything."""
 import json
+import os
 
 DECODER = json.JSONDecoder()
 WHITE = " \t\r\n"
