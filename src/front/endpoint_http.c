@@ -149,14 +149,19 @@ static void
 call_post(struct http_call *k, const struct http_head *h, const char *body, size_t n)
 {
 	struct endpoint_http *e = k->e;
-	const char *text = call_one_line(e, body, n);
+	const char *text = body;
 	struct link_msg m;
 	struct client *c;
 	enum mv_err err;
 
 	if (!http_call_read_version(k, h))
 		return;
-	err = text == NULL ? MV_NOMEM : link_scan(text, n, &e->json, &m);
+	/* As it came, first: in a string a line break is no white space. */
+	err = link_scan(body, n, &e->json, &m);
+	if (err == MV_OK)
+		text = call_one_line(e, body, n);
+	if (text != body)
+		err = text == NULL ? MV_NOMEM : link_scan(text, n, &e->json, &m);
 	if (err != MV_OK) {
 		http_call_refuse(k, 400, mv_err_rpc_code(err), mv_err_text(err));
 		return;

@@ -129,20 +129,36 @@ legacy_on_level(void *arg, const struct outcome *o)
 static const struct upstream_req_cb level_cb = {.on_done = legacy_on_level};
 
 static void
-legacy_set_level(struct upstream *u)
+legacy_tell_level(struct upstream *u, enum mcp_level level)
 {
 	char members[32];
 
-	if (!u->caps.logging || u->level == MCP_LV_MAX)
+	if (!u->caps.logging || level == MCP_LV_MAX)
 		return;
+	u->told_level = level;
 	(void)snprintf(
-	    members, sizeof(members), "\"level\":\"%s\"", mcp_level_text(u->level));
+	    members, sizeof(members), "\"level\":\"%s\"", mcp_level_text(level));
 	upstream_forget(&u->level_req);
 	u->level_req.cb = &level_cb;
 	u->level_req.arg = u;
 	if (upstream_ask(u, &u->level_req, METHOD_SET_LEVEL, members) != MV_OK)
 		LOG_DEBUG("upstream", "logging/setLevel not sent", "upstream=%s",
 		    LOG_ESC(u->conf->name, strlen(u->conf->name)));
+}
+
+static void
+legacy_set_level(struct upstream *u)
+{
+	legacy_tell_level(u, u->level);
+}
+
+/* The wish of one request: there is no way to say that it is over. Who wants less is not
+ * sent what this brings. */
+static void
+legacy_raise_level(struct upstream *u, enum mcp_level wanted)
+{
+	if (wanted < u->told_level)
+		legacy_tell_level(u, wanted);
 }
 
 static void
@@ -155,6 +171,7 @@ legacy_on_ready(struct upstream *u)
 	buf_add_str(&b, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
 	(void)upstream_write(u, &b);
 	buf_fini(&b);
+	u->told_level = MCP_LV_MAX;
 	legacy_set_level(u);
 	for (struct upstream_watch *w = u->watches; w != NULL; w = next) {
 		next = w->next;
@@ -193,6 +210,7 @@ const struct era_ops era_legacy = {
     .watch = legacy_watch,
     .unwatch = legacy_unwatch,
     .set_level = legacy_set_level,
+    .raise_level = legacy_raise_level,
     .on_notification = legacy_on_notification,
     .refuses_us = legacy_refuses_us,
 };

@@ -357,6 +357,13 @@ modern_set_level(struct upstream *u)
 	(void)u; /* each request says it */
 }
 
+static void
+modern_raise_level(struct upstream *u, enum mcp_level wanted)
+{
+	(void)u;
+	(void)wanted;
+}
+
 static bool
 modern_refuses_us(const struct outcome *o)
 {
@@ -393,6 +400,7 @@ const struct era_ops era_modern = {
     .watch = modern_watch,
     .unwatch = modern_unwatch,
     .set_level = modern_set_level,
+    .raise_level = modern_raise_level,
     .on_notification = modern_on_notification,
     .refuses_us = modern_refuses_us,
 };

@@ -141,19 +141,45 @@ ulist_add_item(struct ulist *l, struct jtext def, struct jtext name)
 	return MV_OK;
 }
 
+/* The members of a page that count, found in one walk: a page may be megabytes. */
+struct page {
+	struct jtext array, cursor, ttl, scope;
+};
+
 static void
-ulist_note_hints(struct ulist *l, struct jtext result)
+page_read(struct page *p, struct jtext result, const char *member)
+{
+	const struct {
+		const char *key;
+		struct jtext *to;
+	} wanted[] = {{member, &p->array}, {"nextCursor", &p->cursor}, {"ttlMs", &p->ttl},
+	    {"cacheScope", &p->scope}};
+	struct json_iter it;
+	struct jtext key, value;
+
+	*p = (struct page){.array = {NULL, 0}};
+	if (json_type(result) != '{')
+		return;
+	json_iter_init(&it, result);
+	while (json_next_member(&it, &key, &value))
+		for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
+			if (wanted[i].to->n == 0 && json_string_is(key, wanted[i].key))
+				*wanted[i].to = value;
+}
+
+static void
+ulist_note_hints(struct ulist *l, const struct page *p)
 {
 	int64_t ttl;
 
 	/* A page without hints is as good as stale and nobody else's. */
-	if (!json_int(json_member(result, "ttlMs"), &ttl))
+	if (!json_int(p->ttl, &ttl))
 		ttl = -1;
 	else if (ttl < 0)
 		ttl = 0;
 	if (l->pages == 0 || ttl < l->ttl_ms)
 		l->ttl_ms = ttl;
-	if (!json_string_is(json_member(result, "cacheScope"), "public"))
+	if (!json_string_is(p->scope, "public"))
 		l->is_private = true;
 }
 
@@ -161,18 +187,20 @@ enum mv_err
 ulist_add_page(
     struct ulist *l, struct jtext result, struct jtext *cursor, unsigned *skipped)
 {
-	struct jtext array = json_member(result, list_member(l->kind)), def;
 	struct json_iter it;
+	struct jtext def;
+	struct page p;
 	enum mv_err err = MV_OK;
 
 	*skipped = 0;
 	*cursor = (struct jtext){NULL, 0};
-	if (json_type(array) != '[')
+	page_read(&p, result, list_member(l->kind));
+	if (json_type(p.array) != '[')
 		return MV_PROTOCOL;
 	if (l->pages >= CAP_LIST_PAGES)
 		return MV_TOO_LONG;
-	ulist_note_hints(l, result);
-	json_iter_init(&it, array);
+	ulist_note_hints(l, &p);
+	json_iter_init(&it, p.array);
 	while (err == MV_OK && json_next_element(&it, &def)) {
 		struct jtext name = def_name(def, list_key(l->kind));
 
@@ -183,11 +211,7 @@ ulist_add_page(
 			err = ulist_add_item(l, def, name);
 	}
 	l->pages++;
-	if (err == MV_OK) {
-		struct jtext next = json_member(result, "nextCursor");
-
-		if (json_type(next) == '"')
-			*cursor = next;
-	}
+	if (err == MV_OK && json_type(p.cursor) == '"')
+		*cursor = p.cursor;
 	return err;
 }

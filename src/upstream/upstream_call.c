@@ -260,6 +260,7 @@ call_transmit(struct upstream *u, struct upstream_req *r, const struct upstream_
 	enum mv_err err;
 	int n = 1, len;
 
+	u->era->raise_level(u, c->level);
 	buf_reset(&u->scratch);
 	if (c->target.put != NULL)
 		json_edit_add(

@@ -64,6 +64,8 @@ struct era_ops {
 	void (*watch)(struct upstream *u, struct upstream_watch *w);
 	void (*unwatch)(struct upstream *u, struct upstream_watch *w);
 	void (*set_level)(struct upstream *u);
+	/* A call that is about to be sent wants log messages from this level on. */
+	void (*raise_level)(struct upstream *u, enum mcp_level wanted);
 	/* A notification that the common part does not handle. */
 	void (*on_notification)(
 	    struct upstream *u, enum method m, const struct link_msg *msg);
@@ -122,7 +124,7 @@ struct upstream {
 	unsigned listen_now;
 	bool relisten; /* the set changed while one was being opened */
 	struct timer listen_timer;
-	enum mcp_level level;
+	enum mcp_level level, told_level;
 	struct log_site noise_site;
 	char reason[640];
 };

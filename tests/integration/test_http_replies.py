@@ -146,6 +146,8 @@ def test_methods_and_paths(serve_http, verb, target, status):
     (b'{"jsonrpc":"2.0","id":1,"method":"ping","method":"x"}', -32600),
     (b'{"jsonrpc":"2.0","id":1,"method":"ping"}{"a":1}', -32700),
     (b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n{"a":1}', -32700),
+    (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"a\nb"}}', -32700),
+    (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"a\rb"}}', -32700),
 ])
 def test_bodies_that_are_no_message(serve_http, raw, code):
     c = serve_http(alpha=ECHO).legacy()

@@ -107,3 +107,16 @@ def test_a_restarted_upstream_is_told_the_level_again(serve):
     mv["alpha"].run(["kill"])
     again = mv["alpha"].wait_input("logging/setLevel", 2)
     assert again.msg["params"]["level"] == "notice"
+
+
+def test_the_level_of_a_modern_request_is_told_to_a_legacy_upstream(serve):
+    mv = serve(alpha=talker())
+    mv.modern().ask("tools/list").result
+    for level in ("warning", "debug", "error"):
+        mv.call("alpha__talk", {}, meta={META + "logLevel": level}).result
+    told = [r.msg["params"]["level"] for r in mv["alpha"].inputs("logging/setLevel")]
+    # The most verbose one that was wanted: there is no word for having enough.
+    assert told == ["warning", "debug"]
+    order = [r.msg["method"] for r in mv["alpha"].inputs() if r.msg.get("method") in (
+        "logging/setLevel", "tools/call")]
+    assert order[:2] == ["logging/setLevel", "tools/call"]

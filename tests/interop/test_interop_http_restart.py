@@ -4,7 +4,6 @@
 import json
 import signal
 import subprocess
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -25,6 +24,8 @@ def server(make_run):
 
 
 class Driver:
+    """One SDK client; it goes at the latest with its block."""
+
     def __init__(self, server, kind):
         self.log = server.run.folder / "stderr"
         self.process = subprocess.Popen(
@@ -41,11 +42,17 @@ class Driver:
         self.process.stdin.flush()
         return self.said()
 
-    def close(self):
+    def end(self):
         self.process.stdin.close()
-        status = self.process.wait(10)
+        return self.process.wait(10)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.process.kill()
+        self.process.wait()
         self.process.stdout.close()
-        return status
 
 
 def greeted(said):
@@ -54,35 +61,30 @@ def greeted(said):
 
 @pytest.mark.parametrize("kind", ("sdk1", "client2-legacy", "client2-modern"))
 def test_the_next_call_of_an_sdk_client_works(server, kind):
-    driver = Driver(server, kind)
-    first = driver.said()
-    assert greeted(first) == "Hello, before"
-    # quickly as well as in order, so that nothing is left to a clean end
-    for n, how in enumerate((signal.SIGTERM, signal.SIGKILL), 1):
-        server.restart(how)
-        said = driver.call()
-        assert greeted(said) == f"Hello, after {n}"
-        assert "modern__greet" in [t["name"] for t in said["listed"]["tools"]]
-        assert said.get("session") == first.get("session")
-    assert driver.close() == 0
+    with Driver(server, kind) as driver:
+        first = driver.said()
+        assert greeted(first) == "Hello, before"
+        # killed as well, so that nothing is left to a clean end
+        for n, how in enumerate((signal.SIGTERM, signal.SIGKILL), 1):
+            server.restart(how)
+            said = driver.call()
+            assert greeted(said) == f"Hello, after {n}"
+            assert "modern__greet" in [t["name"] for t in said["listed"]["tools"]]
+            assert said.get("session") == first.get("session")
+        assert driver.end() == 0
 
 
 @pytest.mark.parametrize("kind", ("sdk1", "client2-legacy"))
 def test_notices_reach_an_sdk_client_again(server, kind):
     """It opens its stream again by itself."""
-    driver = Driver(server, kind)
-    streams = driver.said()["streams"]
-    server.restart()
-    for _ in range(100):
-        said = driver.call()
-        if said["streams"] > max(streams, 1):
-            break
-        time.sleep(0.1)
-    other = HttpWire(HttpClient(server.url), True)
-    other.call("modern__grow", {})
-    until(lambda: driver.call()["changes"] > 0, "list_changed")
-    other.stack.close()
-    assert driver.close() == 0
+    with Driver(server, kind) as driver:
+        driver.said()
+        until(lambda: driver.call()["streams"] == 1, "its stream")
+        server.restart()
+        until(lambda: driver.call()["streams"] == 2, "its stream again")
+        HttpWire(HttpClient(server.url), True).call("modern__grow", {})
+        until(lambda: driver.call()["changes"] > 0, "list_changed")
+        assert driver.end() == 0
 
 
 @pytest.fixture

@@ -116,7 +116,7 @@ static void
 owner_become(struct uowner *o, enum era era)
 {
 	if (era == LEGACY)
-		uowner_be_legacy(o, "2025-06-18", "{\"logging\":{}}");
+		uowner_be_legacy(o, "2025-06-18", "{}");
 	else
 		uowner_be_modern(o, era == MODERN ? "{}" : "{\"logging\":{}}");
 }
