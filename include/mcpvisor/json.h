@@ -28,7 +28,7 @@ jtext_of(const char *base, struct json_span s)
 
 /* First byte decides: '{', '[', '"', 't', 'f', 'n', '-' or a digit; 0 if absent. */
 static inline char
-json_type(struct jtext t)
+jtext_type(struct jtext t)
 {
 	return t.n ? t.p[0] : '\0';
 }

@@ -241,7 +241,7 @@ cli_on_page(struct cli *c, struct jtext result)
 	if (!cli_list_add(&c->tools, json_member(result, "tools")) ||
 	    c->pages >= CAP_LIST_PAGES)
 		cli_fail(c, "the list of tools is too long or not a list");
-	else if (json_type(cursor) == '"')
+	else if (jtext_type(cursor) == '"')
 		cli_send_list(c, cursor);
 	else
 		cli_on_list_complete(c);

@@ -20,7 +20,7 @@
 /* Types of a JSON schema, as bits. */
 static const struct {
 	const char *name;
-	char first; /* of such a value: see json_type; 0: a digit or '-' */
+	char first; /* of such a value: see jtext_type; 0: a digit or '-' */
 } types[] = {
     {"string", '"'},
     {"number", 0},
@@ -96,7 +96,7 @@ type_mask(struct jtext schema)
 	unsigned mask = type_bit(type);
 	struct json_iter it;
 
-	if (json_type(type) == '[') {
+	if (jtext_type(type) == '[') {
 		json_iter_init(&it, type);
 		while (json_next_element(&it, &one))
 			mask |= type_bit(one);
@@ -118,7 +118,7 @@ property_mask(struct jtext def, const char *key)
 		struct jtext group = json_member(property, groups[i]), one;
 		struct json_iter it;
 
-		if (json_type(group) != '[')
+		if (jtext_type(group) != '[')
 			continue;
 		json_iter_init(&it, group);
 		while (json_next_element(&it, &one))

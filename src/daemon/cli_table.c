@@ -57,7 +57,7 @@ cli_list_add(struct cli_list *l, struct jtext tools)
 	struct json_iter it;
 	struct jtext def;
 
-	if (json_type(tools) != '[')
+	if (jtext_type(tools) != '[')
 		return false;
 	json_iter_init(&it, tools);
 	while (json_next_element(&it, &def)) {
@@ -322,7 +322,7 @@ cli_print_result(const struct cli_opts *o, struct jtext result)
 		fwrite(result.p, 1, result.n, o->out);
 		putc('\n', o->out);
 	} else {
-		if (json_type(content) == '[') {
+		if (jtext_type(content) == '[') {
 			json_iter_init(&it, content);
 			while (json_next_element(&it, &block))
 				any_text |= print_block(o, block);

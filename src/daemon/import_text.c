@@ -4,8 +4,7 @@
  * which a parsed tree no longer knows.
  *
  * Owns: nothing; all results point into the caller's text.
- * Driven by: the import. A file of its own because mcpvisor/json.h and jansson.h both
- * claim the name json_type.
+ * Driven by: the import.
  */
 #include "import_text_priv.h"
 

@@ -34,7 +34,7 @@ legacy_map_error(
 		return "error";
 	case -32602:
 		uri = json_member(jtext_of(o->base, o->json->slot[JSON_E_DATA]), "uri");
-		if (r->method != METHOD_RESOURCES_READ || json_type(uri) != '"')
+		if (r->method != METHOD_RESOURCES_READ || jtext_type(uri) != '"')
 			return NULL;
 		wording_put_no_resource(out, r->era->no_resource_code, uri);
 		return "error";

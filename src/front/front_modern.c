@@ -48,7 +48,7 @@ front_modern_check_meta(const struct link_msg *m, struct buf *out)
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
 		struct jtext v = jtext_of(m->base, m->json->slot[rules[i].slot]);
 
-		if (v.n == 0 ? rules[i].required : json_type(v) != rules[i].type) {
+		if (v.n == 0 ? rules[i].required : jtext_type(v) != rules[i].type) {
 			wording_put_error(out, -32602, rules[i].text);
 			return false;
 		}
@@ -163,8 +163,8 @@ modern_map_elicitations(const struct request *r, const struct outcome *o, struct
 	}
 	buf_add_str(out, "{\"resultType\":\"input_required\",\"inputRequests\":{");
 	json_iter_init(&it, all);
-	while (json_type(all) == '[' && json_next_element(&it, &one)) {
-		if (json_type(one) != '{')
+	while (jtext_type(all) == '[' && json_next_element(&it, &one)) {
+		if (jtext_type(one) != '{')
 			continue;
 		buf_addf(out, "%s\"url-%u\":", n > 0 ? "," : "", n + 1);
 		modern_put_elicitation(out, one);

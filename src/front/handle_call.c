@@ -78,7 +78,7 @@ call_reply_unknown(struct request *r, struct jtext name)
 	struct buf *out = &r->c->scratch;
 
 	buf_reset(out);
-	if (r->method == METHOD_RESOURCES_READ && json_type(name) == '"')
+	if (r->method == METHOD_RESOURCES_READ && jtext_type(name) == '"')
 		wording_put_no_resource(out, r->era->no_resource_code, name);
 	else
 		wording_put_unknown(out, r->method, name);

@@ -153,7 +153,7 @@ handle_initialize(struct request *r, const struct link_msg *m)
 	struct jtext info = jtext_of(m->base, m->json->slot[JSON_P_CLIENT_INFO]);
 	enum revision asked = revision_parse(version);
 
-	if (json_type(version) != '"' || version.n <= 2) {
+	if (jtext_type(version) != '"' || version.n <= 2) {
 		request_fail(r, -32602,
 		    "Invalid params: protocolVersion must be a non-empty string");
 		return;
@@ -167,7 +167,7 @@ handle_initialize(struct request *r, const struct link_msg *m)
 	gateway_set_level(c->g, &c->observer, MCP_LV_MAX);
 	c->session.level = MCP_LV_MAX;
 	buf_reset(&c->session.client_info);
-	if (json_type(info) == '{')
+	if (jtext_type(info) == '{')
 		json_put(&c->session.client_info, info);
 	LOG_INFO("client", "session", "revision=%s client=%s", revision_text(asked),
 	    info.n ? LOG_ESC(info.p, info.n) : "none");

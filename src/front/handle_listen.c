@@ -283,7 +283,7 @@ array_has_strings_only(struct jtext array)
 
 	json_iter_init(&it, array);
 	while (json_next_element(&it, &v))
-		if (json_type(v) != '"')
+		if (jtext_type(v) != '"')
 			return false;
 	return true;
 }
@@ -296,16 +296,16 @@ listen_filter_fault(struct jtext filter)
 	    "toolsListChanged", "promptsListChanged", "resourcesListChanged"};
 	struct jtext v;
 
-	if (json_type(filter) != '{')
+	if (jtext_type(filter) != '{')
 		return "Invalid params: notifications must be an object";
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
 		v = json_member(filter, flags[i]);
-		if (v.n != 0 && json_type(v) != 't' && json_type(v) != 'f')
+		if (v.n != 0 && jtext_type(v) != 't' && jtext_type(v) != 'f')
 			return "Invalid params: toolsListChanged, promptsListChanged and "
 			       "resourcesListChanged must be booleans";
 	}
 	v = json_member(filter, "resourceSubscriptions");
-	if (v.n != 0 && (json_type(v) != '[' || !array_has_strings_only(v)))
+	if (v.n != 0 && (jtext_type(v) != '[' || !array_has_strings_only(v)))
 		return "Invalid params: resourceSubscriptions must be an array of "
 		       "strings";
 	return NULL;
@@ -318,11 +318,11 @@ array_count(struct jtext array)
 	struct jtext v;
 	size_t n = 0;
 
-	if (json_type(array) != '[')
+	if (jtext_type(array) != '[')
 		return 0;
 	json_iter_init(&it, array);
 	while (json_next_element(&it, &v))
-		n += json_type(v) == '"';
+		n += jtext_type(v) == '"';
 	return n;
 }
 
@@ -342,7 +342,7 @@ listen_subscribe(struct listen *l, struct jtext uris)
 	while (json_next_element(&it, &uri)) {
 		struct listen_sub *s = &l->subs[l->n_subs];
 
-		if (json_type(uri) != '"')
+		if (jtext_type(uri) != '"')
 			continue;
 		l->n_subs++;
 		s->l = l;

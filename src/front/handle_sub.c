@@ -211,7 +211,7 @@ handle_subscribe(struct request *r, const struct link_msg *m)
 	struct gateway *g = r->c->g;
 	struct jtext uri = jtext_of(m->base, m->json->slot[JSON_P_URI]);
 
-	if (json_type(uri) != '"') {
+	if (jtext_type(uri) != '"') {
 		request_fail(r, -32602, "Invalid params: uri must be a string");
 		return;
 	}

@@ -97,7 +97,7 @@ argument_at(struct jtext arguments, const struct schema_step *path, bool *double
 	if (path == NULL)
 		return arguments;
 	arguments = argument_at(arguments, path->up, doubled);
-	if (json_type(arguments) != '{')
+	if (jtext_type(arguments) != '{')
 		return found;
 	json_iter_init(&it, arguments);
 	while (json_next_member(&it, &key, &value)) {
@@ -133,7 +133,7 @@ mirrors_add(struct mirrors *m, struct jtext name, const struct schema_step *path
 	struct mirror *one = &m->of[m->n];
 	size_t start;
 
-	if (json_type(name) != '"' || name.n == 2)
+	if (jtext_type(name) != '"' || name.n == 2)
 		return ANNOTATION " must be a string that is not empty";
 	if (m->n == ANNOTATIONS_MAX)
 		return "more than 100 parameters have " ANNOTATION;
@@ -218,7 +218,7 @@ schema_walk_member(struct mirrors *m, struct jtext schema, struct jtext key,
 static const char *
 schema_walk(struct mirrors *m, struct jtext t, struct schema_at at)
 {
-	char type = json_type(t);
+	char type = jtext_type(t);
 	const char *wrong = NULL;
 	struct jtext key, value;
 	struct json_iter it;
@@ -362,7 +362,7 @@ mirror_check(const struct http_head *h, const char *name, const struct mirror *o
 	if (one->doubled)
 		return message_wrong(
 		    out, name, "mirrors an argument that is there more than once");
-	if (one->value.n == 0 || json_type(one->value) == 'n') {
+	if (one->value.n == 0 || jtext_type(one->value) == 'n') {
 		if (http_header(h, name, NULL).p == NULL)
 			return NULL;
 		return message_wrong(

@@ -150,7 +150,7 @@ decimal_is_equal(const struct decimal *a, const struct decimal *b)
 static bool
 value_is_number(struct jtext v)
 {
-	char type = json_type(v);
+	char type = jtext_type(v);
 
 	return type == '-' || (type >= '0' && type <= '9');
 }
@@ -167,8 +167,8 @@ header_match_possible(struct jtext value)
 		buf_fini(&d.digits);
 		return m;
 	}
-	return json_type(value) == '{' || json_type(value) == '[' ? HEADER_TYPE
-								  : HEADER_SAME;
+	return jtext_type(value) == '{' || jtext_type(value) == '[' ? HEADER_TYPE
+								    : HEADER_SAME;
 }
 
 /* What the header has outside visible ASCII is refused, whatever the body says. */
@@ -268,7 +268,7 @@ header_match_value(struct http_text header, struct jtext value)
 	buf_init(&text, header.n);
 	m = header_decode(header, &text);
 	if (m == HEADER_SAME) {
-		if (json_type(value) == '"')
+		if (jtext_type(value) == '"')
 			same = text_is_string(&text, value);
 		else if (value_is_number(value))
 			same = text_is_number(&text, value);

@@ -63,7 +63,7 @@ route_uri(struct call *c, struct upstream_call *req)
 {
 	struct jtext uri = jtext_of(req->base, req->json->slot[JSON_P_URI]);
 
-	if (json_type(uri) != '"')
+	if (jtext_type(uri) != '"')
 		return MV_PARAMS;
 	c->u = gateway_route_uri(c->g, uri);
 	return c->u != NULL ? MV_OK : MV_NOT_FOUND;
@@ -79,7 +79,7 @@ route_ref_of(struct call *c, struct upstream_call *req)
 
 	if (json_string_is(type, "ref/prompt"))
 		return route_by_name(c, req, LIST_PROMPTS, JSON_R_NAME);
-	if (!json_string_is(type, "ref/resource") || json_type(uri) != '"')
+	if (!json_string_is(type, "ref/resource") || jtext_type(uri) != '"')
 		return MV_PARAMS;
 	text = gateway_text(c->g, uri);
 	r = text.p ? catalog_find(gateway_catalog(c->g), LIST_TEMPLATES, text) : NULL;

@@ -123,6 +123,8 @@ on_burst_timer(void *arg)
 		gateway_baseline(g, kind);
 		changed |= 1u << k;
 	}
+	if (g->burst_mask & (1u << LIST_RESOURCES | 1u << LIST_TEMPLATES))
+		subscriptions_follow(g);
 	g->burst_mask = 0;
 	for (struct gateway_observer *o = changed ? g->observers : NULL; o; o = next) {
 		next = o->next;

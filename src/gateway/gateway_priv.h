@@ -55,6 +55,8 @@ void gateway_uris_fini(struct gateway *g);
 void subscription_on_updated(
     struct gateway *g, struct upstream *u, const struct link_msg *m);
 void subscriptions_fini(struct gateway *g);
+/* Resources may have new owners. */
+void subscriptions_follow(struct gateway *g);
 
 /* A log message names no call: it is somebody's only if nobody else could have caused it:
  * the one call in flight, sole if there is one, or of all the one whose calls they are.

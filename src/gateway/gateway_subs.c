@@ -18,9 +18,10 @@ struct subscription {
 	struct gateway *g;
 	struct upstream_watch watch;
 	struct subscriber *first;
-	bool busy;	 /* inside a callback of ours: not to be freed by a removal */
-	struct buf key;	 /* the decoded URI */
-	struct buf text; /* the URI as the first subscriber wrote it */
+	bool busy; /* inside a callback of ours: not to be freed by a removal */
+	struct subscription *moved; /* list of those that change their owner */
+	struct buf key;		    /* the decoded URI */
+	struct buf text;	    /* the URI as the first subscriber wrote it */
 };
 
 static void
@@ -222,6 +223,59 @@ subscription_on_updated(struct gateway *g, struct upstream *u, const struct link
 	up.uri = gateway_text(g, jtext_of(m->base, m->json->slot[JSON_P_URI]));
 	if (up.uri.n != 0)
 		strmap_each(g->subscriptions, subscription_deliver, &up);
+}
+
+/* The URI may have got another owner since: what is watched follows it. */
+static bool
+subscription_check_owner(const char *key, size_t len, void *value, void *arg)
+{
+	struct subscription *sub = value, **moved = arg;
+	struct upstream *now =
+	    gateway_route_uri(sub->g, (struct jtext){sub->text.data, sub->text.len});
+
+	(void)key;
+	(void)len;
+	if (now == NULL || upstream_conf_of(now) == upstream_conf_of(sub->watch.u) ||
+	    !upstream_caps(now)->subscribe)
+		return true;
+	sub->moved = *moved;
+	*moved = sub;
+	return true;
+}
+
+static void
+subscription_move(struct subscription *sub)
+{
+	struct gateway *g = sub->g;
+	struct jtext uri = {sub->text.data, sub->text.len};
+	struct upstream *now = gateway_route_uri(g, uri);
+	struct buf key;
+
+	buf_init(&key, CAP_URI_BYTES + sizeof(now));
+	subscription_put_key(&key, now, gateway_text(g, uri));
+	/* Clients with instances of their own start at a new owner's shared one, too. */
+	if (key.err == MV_OK && strmap_get(g->subscriptions, key.data, key.len) == NULL &&
+	    strmap_put(g->subscriptions, key.data, key.len, sub)) {
+		upstream_unwatch(&sub->watch);
+		(void)strmap_del(g->subscriptions, sub->key.data, sub->key.len);
+		buf_fini(&sub->key);
+		sub->key = key;
+		upstream_watch(now, &sub->watch);
+	} else {
+		buf_fini(&key);
+	}
+}
+
+void
+subscriptions_follow(struct gateway *g)
+{
+	struct subscription *moved = NULL, *next;
+
+	strmap_each(g->subscriptions, subscription_check_owner, &moved);
+	for (struct subscription *sub = moved; sub != NULL; sub = next) {
+		next = sub->moved;
+		subscription_move(sub);
+	}
 }
 
 static bool

@@ -38,7 +38,7 @@ gateway_text(struct gateway *g, struct jtext t)
 {
 	struct jtext none = {NULL, 0};
 
-	if (json_type(t) != '"')
+	if (jtext_type(t) != '"')
 		return none;
 	if (memchr(t.p, '\\', t.n) == NULL)
 		return (struct jtext){t.p + 1, t.n - 2};

@@ -24,10 +24,12 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define FILES_WANTED  65536
 #define SPAWNER_MAGIC 0x73707772u
 #define PROC_MAGIC    0x70726f63u
 
@@ -42,6 +44,7 @@ struct spawner {
 	unsigned magic;
 	struct loop *loop;
 	struct pidrec *recs;
+	struct rlimit files; /* as we found it: children keep that */
 	bool dead;
 };
 
@@ -256,6 +259,21 @@ on_child_signal(void *arg)
 	}
 }
 
+/* A fleet and its clients take more descriptors than the usual soft limit; a child that
+ * still uses select(2) must not get them. */
+static void
+spawner_raise_files(struct spawner *sp)
+{
+	struct rlimit more;
+
+	if (getrlimit(RLIMIT_NOFILE, &sp->files) != 0)
+		return;
+	more = sp->files;
+	more.rlim_cur = more.rlim_max < FILES_WANTED ? more.rlim_max : FILES_WANTED;
+	if (more.rlim_cur > sp->files.rlim_cur && setrlimit(RLIMIT_NOFILE, &more) != 0)
+		LOG_NOTICE("spawn", "descriptor limit stays", "errno=%d", errno);
+}
+
 struct spawner *
 spawner_new(struct loop *l)
 {
@@ -267,6 +285,7 @@ spawner_new(struct loop *l)
 		mem_free(sp);
 		return NULL;
 	}
+	spawner_raise_files(sp);
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
 		LOG_WARNING("spawn", "no subreaper", "errno=%d", errno);
 	return sp;
@@ -372,7 +391,7 @@ enum mv_err
 spawner_start(struct spawner *sp, const struct spawn_spec *spec,
     const struct spawn_cb *cb, void *arg, struct proc **out, struct spawn_fds *fds)
 {
-	struct spawn_plan plan = {.spec = spec};
+	struct spawn_plan plan = {.spec = spec, .files = &sp->files};
 	pid_t guard = -1, child = -1;
 	struct spawn_ends e;
 	bool ok;

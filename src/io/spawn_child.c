@@ -157,6 +157,7 @@ spawn_child_run(const struct spawn_plan *plan)
 	if (got != 1)
 		_exit(EXIT_CANNOT_EXECUTE);
 	spawn_child_reset_signals();
+	(void)setrlimit(RLIMIT_NOFILE, plan->files);
 	if (plan->spec->cwd && chdir(plan->spec->cwd) != 0)
 		spawn_child_fail(status, SPAWN_STEP_CWD, errno);
 	spawn_child_fail(status, SPAWN_STEP_EXEC, spawn_child_exec(plan));

@@ -6,6 +6,7 @@
 #include "mcpvisor/spawn.h"
 
 #include <stdbool.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 /* What a child says over its status socket when it cannot become the command. */
@@ -21,6 +22,7 @@ struct spawn_plan {
 	int in, out, err;  /* the child's ends; all above 2 */
 	int status;
 	pid_t parent;
+	const struct rlimit *files; /* its limit of descriptors */
 };
 
 /* The paths that argv[0] may mean, in the order of path; ends with

@@ -110,7 +110,7 @@ wording_put_unknown(struct buf *out, enum method m, struct jtext name)
 			member = nouns[i].member;
 		}
 	buf_init(&text, 4096);
-	if (json_type(name) == '"') {
+	if (jtext_type(name) == '"') {
 		buf_addf(&text, "Unknown %s: ", noun);
 		wording_put_name(&text, name);
 	} else {

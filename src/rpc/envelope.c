@@ -19,7 +19,7 @@ is_null(struct jtext t)
 static bool
 is_absent_or_object(struct jtext t)
 {
-	return t.n == 0 || json_type(t) == '{';
+	return t.n == 0 || jtext_type(t) == '{';
 }
 
 static struct envelope
@@ -38,7 +38,7 @@ read_call(const char *base, const struct json_msg *msg, struct jtext id)
 	struct jtext method = jtext_of(base, msg->slot[JSON_METHOD]);
 	struct envelope e = {.kind = ENVELOPE_NOTIFICATION, .method = method};
 
-	if (json_type(method) != '"' ||
+	if (jtext_type(method) != '"' ||
 	    !is_absent_or_object(jtext_of(base, msg->slot[JSON_PARAMS])))
 		return invalid(MV_ENVELOPE, id);
 	if (id.n == 0)
@@ -56,7 +56,7 @@ read_result(const char *base, const struct json_msg *msg, struct jtext id)
 {
 	struct envelope e = {.kind = ENVELOPE_RESULT, .id = id};
 
-	if (!json_is_id(id) || json_type(jtext_of(base, msg->slot[JSON_RESULT])) != '{')
+	if (!json_is_id(id) || jtext_type(jtext_of(base, msg->slot[JSON_RESULT])) != '{')
 		return invalid(MV_ENVELOPE, id);
 	return e;
 }
@@ -67,9 +67,9 @@ read_error(const char *base, const struct json_msg *msg, struct jtext id)
 	struct envelope e = {.kind = ENVELOPE_ERROR};
 	int64_t code;
 
-	if (json_type(jtext_of(base, msg->slot[JSON_ERROR])) != '{' ||
+	if (jtext_type(jtext_of(base, msg->slot[JSON_ERROR])) != '{' ||
 	    !json_int(jtext_of(base, msg->slot[JSON_E_CODE]), &code) ||
-	    json_type(jtext_of(base, msg->slot[JSON_E_MESSAGE])) != '"')
+	    jtext_type(jtext_of(base, msg->slot[JSON_E_MESSAGE])) != '"')
 		return invalid(MV_ENVELOPE, id);
 	if (id.n == 0 || is_null(id))
 		return e;

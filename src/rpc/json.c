@@ -70,7 +70,7 @@ skip_value(const char *p, const char *end)
 void
 json_iter_init(struct json_iter *it, struct jtext container)
 {
-	char type = json_type(container);
+	char type = jtext_type(container);
 
 	it->p = it->end = NULL;
 	if ((type != '{' && type != '[') || container.n < 2)
@@ -112,7 +112,7 @@ json_member(struct jtext obj, const char *key)
 	struct jtext k, v, none = {NULL, 0};
 	struct json_iter it;
 
-	if (json_type(obj) != '{')
+	if (jtext_type(obj) != '{')
 		return none;
 	json_iter_init(&it, obj);
 	while (json_next_member(&it, &k, &v)) {

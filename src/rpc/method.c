@@ -29,7 +29,7 @@ method_parse(struct jtext t)
 	bool escaped;
 	unsigned m;
 
-	if (json_type(t) != '"' || t.n < 2)
+	if (jtext_type(t) != '"' || t.n < 2)
 		return METHOD_UNKNOWN;
 	escaped = memchr(t.p, '\\', t.n) != NULL;
 	for (m = METHOD_UNKNOWN + 1; m < METHOD_MAX; m++) {

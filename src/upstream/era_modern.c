@@ -145,7 +145,7 @@ uris_have(struct jtext uris, struct jtext wanted)
 	struct jtext uri;
 	bool found = false;
 
-	if (json_type(uris) != '[')
+	if (jtext_type(uris) != '[')
 		return false;
 	buf_init(&b, CAP_URI_BYTES * 6);
 	if (json_string_decode(wanted, &b) && buf_cstr(&b) != NULL) {

@@ -99,7 +99,7 @@ def_name(struct jtext def, const char *wanted)
 	struct jtext key, value, name = {NULL, 0}, none = {NULL, 0};
 	struct json_iter it;
 
-	if (json_type(def) != '{')
+	if (jtext_type(def) != '{')
 		return none;
 	json_iter_init(&it, def);
 	while (json_next_member(&it, &key, &value)) {
@@ -158,7 +158,7 @@ page_read(struct page *p, struct jtext result, const char *member)
 	struct jtext key, value;
 
 	*p = (struct page){.array = {NULL, 0}};
-	if (json_type(result) != '{')
+	if (jtext_type(result) != '{')
 		return;
 	json_iter_init(&it, result);
 	while (json_next_member(&it, &key, &value))
@@ -195,7 +195,7 @@ ulist_add_page(
 	*skipped = 0;
 	*cursor = (struct jtext){NULL, 0};
 	page_read(&p, result, list_member(l->kind));
-	if (json_type(p.array) != '[')
+	if (jtext_type(p.array) != '[')
 		return MV_PROTOCOL;
 	if (l->pages >= CAP_LIST_PAGES)
 		return MV_TOO_LONG;
@@ -205,13 +205,13 @@ ulist_add_page(
 		struct jtext name = def_name(def, list_key(l->kind));
 
 		/* An empty name or one too long to route by cannot be called. */
-		if (json_type(name) != '"' || name.n <= 2 || name.n > CAP_URI_BYTES)
+		if (jtext_type(name) != '"' || name.n <= 2 || name.n > CAP_URI_BYTES)
 			++*skipped;
 		else
 			err = ulist_add_item(l, def, name);
 	}
 	l->pages++;
-	if (err == MV_OK && json_type(p.cursor) == '"')
+	if (err == MV_OK && jtext_type(p.cursor) == '"')
 		*cursor = p.cursor;
 	return err;
 }

@@ -24,7 +24,7 @@ cap_flag(struct jtext caps, const char *cap, const char *flag)
 static bool
 cap_has(struct jtext caps, const char *cap)
 {
-	return json_type(json_member(caps, cap)) == '{';
+	return jtext_type(json_member(caps, cap)) == '{';
 }
 
 static void
@@ -64,7 +64,7 @@ versions_have(struct jtext list, bool modern)
 	struct json_iter it;
 	struct jtext v;
 
-	if (json_type(list) != '[')
+	if (jtext_type(list) != '[')
 		return false;
 	json_iter_init(&it, list);
 	while (json_next_element(&it, &v)) {

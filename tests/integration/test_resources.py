@@ -245,3 +245,28 @@ def test_a_listen_that_the_upstream_ends_at_once_is_a_refusal(serve):
                             on={"subscriptions/listen": [["reply", {}]]}))
     mv.legacy()
     assert mv.ask("resources/subscribe", {"uri": "m:1"}).code == -32603
+
+
+@pytest.mark.parametrize("first,second", [("legacy", "legacy"), ("legacy", "modern"),
+                                          ("modern", "legacy"), ("modern", "modern")])
+def test_a_subscription_follows_a_uri_to_its_new_owner(serve, first, second):
+    mv = serve(alpha=having("a:1", era=second), beta=having("m:1", era=first))
+    mv.legacy()
+    assert mv.ask("resources/subscribe", {"uri": "m:1"}).result == {}
+    mv.ask("resources/list").result
+    # alpha comes first in the file: what it offers is its own from now on.
+    mv["alpha"].run(["set", "resources", ["a:1", "m:1"]], ["changed", "resources"])
+    if second == "legacy":
+        mv["alpha"].wait_input("resources/subscribe")
+    else:
+        wait_for(lambda: any("m:1" in r.msg["params"]["notifications"].get(
+            "resourceSubscriptions", []) for r in mv["alpha"].inputs("subscriptions/listen")))
+    if first == "legacy":
+        mv["beta"].wait_input("resources/unsubscribe")
+    mv.fence("alpha")
+    mv["beta"].run(["updated", "m:1"])
+    mv.fence("beta")
+    mv["alpha"].run(["updated", "m:1"])
+    assert mv.notice(UPDATED).params["uri"] == "m:1"
+    mv.fence("alpha")
+    assert mv.notices(UPDATED) == []

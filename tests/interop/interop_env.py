@@ -30,6 +30,8 @@ def why_unable():
     version = subprocess.run([NODE, "--version"], capture_output=True, text=True).stdout
     if int(version.lstrip("v").split(".")[0] or 0) < 20:
         return f"node {version.strip()} is older than 20"
+    if shutil.which("curl") is None:
+        return "curl is not installed"
     if not PACKAGES.is_dir():
         return "npm packages are missing: run npm ci in tests/interop"
     return None

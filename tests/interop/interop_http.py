@@ -240,7 +240,8 @@ class HttpWire:
 
     def initialize(self, revision=LEGACY):
         answer = self.send("initialize", '"protocolVersion":"%s","capabilities":{},'
-                           '"clientInfo":{"name":"interop-http","version":"1"}' % revision)
+                           '"clientInfo":{"name":"interop-http","version":"1"}'
+                           % revision)
         result = json.loads(answer.reply()["result"])
         self.session = answer.headers["mcp-session-id"]
         self.revision = result["protocolVersion"]

@@ -80,7 +80,8 @@ class Curl:
 
     def open(self, method, headers, body):
         # -i would hold the head back until the first byte of the body
-        argv = ["curl", "-sS", "-D", "-", "-N", "--max-time", str(ANSWER_S), *self.options]
+        argv = ["curl", "-sS", "-D", "-", "-N", "--max-time", str(ANSWER_S),
+                *self.options]
         for name, value in headers.items():
             argv += ["-H", f"{name}: {value}"]
         argv += ["-X", method] if body is None else ["--data-binary", "@-"]

@@ -89,7 +89,8 @@ def test_errors(crowd):
     for member in crowd:
         reply, _ = reply_of(member, "unknown")
         assert reply["error"]["code"] == -32602
-        assert reply["error"]["message"] == f"Unknown tool: nobody__tool-{member['index']}"
+        name = f"nobody__tool-{member['index']}"
+        assert reply["error"]["message"] == f"Unknown tool: {name}"
 
 
 def test_resources(crowd):

@@ -146,7 +146,8 @@ def lose(peers, era):
                        '"progressToken":"lost"')
     answer.notice("notifications/progress")
     answer.close()
-    return [m["id"] for m in run.told("everything") if m.get("method") == "tools/call"][-1]
+    return [m["id"] for m in run.told("everything")
+            if m.get("method") == "tools/call"][-1]
 
 
 def test_a_lost_connection_cancels_a_modern_call(peers):

@@ -62,9 +62,9 @@ START_TEST(walks_containers)
 
 	buf_init(&out, 1000);
 	json_iter_init(&it, t);
-	while (json_type(t) == '{' ? json_next_member(&it, &k, &v)
-				   : json_next_element(&it, &v)) {
-		if (json_type(t) == '{') {
+	while (jtext_type(t) == '{' ? json_next_member(&it, &k, &v)
+				    : json_next_element(&it, &v)) {
+		if (jtext_type(t) == '{') {
 			json_put(&out, k);
 			buf_add_char(&out, '=');
 		}
@@ -88,8 +88,8 @@ START_TEST(looks_up_members)
 	assert_text(json_member(o, "x"), "");
 	assert_text(json_member(json_member(o, "x"), "n"), "");
 	assert_text(json_member(text_of("[1]"), "n"), "");
-	ck_assert_int_eq(json_type(json_member(o, "x")), 0);
-	ck_assert_int_eq(json_type(o), '{');
+	ck_assert_int_eq(jtext_type(json_member(o, "x")), 0);
+	ck_assert_int_eq(jtext_type(o), '{');
 }
 END_TEST
 

@@ -266,7 +266,7 @@ START_TEST(compares_names_alike)
 	};
 	char lines[256];
 
-	if (json_type(b.name) != '"')
+	if (jtext_type(b.name) != '"')
 		return;
 	(void)snprintf(lines, sizeof(lines),
 	    V "Mcp-Method: resources/read\nMcp-Name: %s\n", values[_i].header);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Another parser's opinion on what we wrote. Apart, because jansson.h and our json.h
- * claim the same name. */
+/* Another parser's opinion on what we wrote. */
 #ifndef FAKE_TREE_H
 #define FAKE_TREE_H
 
