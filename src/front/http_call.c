@@ -171,7 +171,8 @@ port_open(void *arg, struct request *r)
 static void
 call_end_silent(struct http_call *k)
 {
-	if (k->batch_open && !http_stream_is_open(k->x)) {
+	/* An empty stream says it best, to those that take one. */
+	if ((k->batch_open || !k->takes_stream) && !http_stream_is_open(k->x)) {
 		http_call_reply(k, 202, "", NULL, NULL, 0);
 		return;
 	}

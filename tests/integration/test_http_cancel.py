@@ -87,6 +87,16 @@ def test_cancelled_of_a_session_ends_the_stream_empty(serve_http, tool):
     assert other.result == {"content": []}
 
 
+def test_cancelled_for_a_client_that_takes_no_stream(serve_http):
+    mv = serve_http(alpha=holding())
+    c = mv.legacy()
+    answer = c.start_call("alpha__hold", {}, id=5, headers={"Accept": "application/json"})
+    mv["alpha"].wait_input("tools/call")
+    c.cancel(5, "changed my mind")
+    # There is no answer, and nothing of a kind that it did not ask for.
+    assert answer.status == 202 and not answer.is_stream and answer.body() == b""
+
+
 def test_cancelled_of_one_session_is_nothing_to_another(serve_http):
     mv = serve_http(alpha=holding())
     a, b = mv.legacy(), mv.legacy()

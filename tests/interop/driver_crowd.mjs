@@ -8,7 +8,7 @@ const MODERN = '2026-07-28';
 const LEGACY = '2025-11-25';
 const ID = 7;
 const TOKEN = 'same';
-const ADVANCE_MS = 30000;
+const OVERDUE_MS = 90000;
 const META = {
 	'io.modelcontextprotocol/protocolVersion': MODERN,
 	'io.modelcontextprotocol/clientInfo': { name: 'crowd', version: '1' },
@@ -141,7 +141,7 @@ async function together(what) {
 const overdue = setTimeout(() => {
 	console.error('overdue');
 	process.exit(1);
-}, 3 * ADVANCE_MS);
+}, OVERDUE_MS);
 
 await together((m) => m.hello());
 await together((m) => m.call('greet', 'modern__greet', { name: `member ${m.index}` }));
