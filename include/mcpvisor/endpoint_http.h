@@ -24,9 +24,12 @@ struct endpoint_http_opts {
 	uint32_t commit_ms; /* an answer that takes longer becomes a stream: 10000 */
 	uint32_t session_s; /* life of a session id: 86400 */
 	uint32_t session_idle_ms; /* then its memory goes, not its id: 120000 */
-	unsigned sessions_max;	  /* in memory: 10000 */
-	uint32_t drain_ms;	  /* calls may finish when we stop: 1000 */
-	struct mac_key key;	  /* of session ids */
+	/* The same for one that holds what its id does not say, and then is over:
+	 * 1800000. */
+	uint32_t session_state_idle_ms;
+	unsigned sessions_max; /* in memory: 10000 */
+	uint32_t drain_ms;     /* calls may finish when we stop: 1000 */
+	struct mac_key key;    /* of session ids */
 	/* Sessions that must not come back after a restart. Both may be NULL. */
 	void (*mark_gone)(void *arg, uint64_t serial, uint64_t expires_s);
 	bool (*is_gone)(void *arg, uint64_t serial);

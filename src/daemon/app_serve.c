@@ -168,9 +168,9 @@ serve_setup(struct server *s)
 	s->gateway = gateway_new(s->loop, s->spawner, &go);
 	s->endpoint = endpoint_http_new(s->loop, s->gateway, &eo);
 	mac_key_wipe(&eo.key);
-	return serve_listen_all(s) &&
-	       loop_on_signal(s->loop, SIGTERM, on_stop_signal, s) &&
-	       loop_on_signal(s->loop, SIGINT, on_stop_signal, s);
+	/* Whoever reads that we listen may stop us at once. */
+	return loop_on_signal(s->loop, SIGTERM, on_stop_signal, s) &&
+	       loop_on_signal(s->loop, SIGINT, on_stop_signal, s) && serve_listen_all(s);
 }
 
 int

@@ -27,7 +27,7 @@ struct relay_side {
 	struct relay *r;
 	struct stream *s;
 	struct relay_side *peer;
-	bool ended;
+	bool ended, broken; /* nothing more comes from it; it takes nothing more */
 };
 
 struct relay {
@@ -66,6 +66,8 @@ on_drained(void *arg)
 	struct relay_side *side = arg;
 
 	stream_pause(side->peer->s, false);
+	if (side->r->daemon.ended)
+		deferred_ask(&side->r->over);
 }
 
 static void
@@ -90,9 +92,14 @@ static void
 on_write_end(void *arg, int errnum)
 {
 	struct relay_side *side = arg;
+	struct relay *r = side->r;
 
 	(void)errnum;
-	deferred_ask(&side->r->over);
+	side->broken = true;
+	if (side == &r->client)
+		deferred_ask(&r->over);
+	else if (!timer_is_set(&r->timer))
+		timer_set(&r->timer, RELAY_LAST_MS); /* it may have said something yet */
 }
 
 static const struct stream_cb callbacks = {.on_input = on_input,
@@ -106,13 +113,10 @@ on_over(void *arg)
 	struct relay *r = arg;
 
 	/* What the daemon said last may still be on its way out. */
-	if (r->daemon.ended && stream_out_pending(r->client.s) > 0) {
-		stream_flush(r->client.s);
-		if (stream_out_pending(r->client.s) > 0) {
+	if (!r->client.broken && stream_out_pending(r->client.s) > 0) {
+		if (!timer_is_set(&r->timer))
 			timer_set(&r->timer, RELAY_LAST_MS);
-			r->daemon.ended = false; /* asked again by the timer */
-			return;
-		}
+		return;
 	}
 	r->done(r->arg, r->ok);
 }

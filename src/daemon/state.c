@@ -5,12 +5,13 @@
  * Owns: the folder (0700) and its files (0600).
  * Driven by: serve, at its start; the endpoint, when sessions end or gain state.
  * Invariants: a file is written under a new name and given its own when whole, or grows
- * by single appends of one line; several processes may share the folder; a folder that
- * cannot be used costs only the memory of it.
+ * by single appends of one line; a torn line spoils no other; several processes may share
+ * the folder; a folder that cannot be used costs only the memory of it.
  */
 #include "mcpvisor/state.h"
 
 #include "mcpvisor/buf.h"
+#include "mcpvisor/clock.h"
 #include "mcpvisor/idmap.h"
 #include "mcpvisor/log.h"
 #include "mcpvisor/mem.h"
@@ -160,9 +161,11 @@ state_write_key(struct state *s, const struct mac_key *key, bool replace)
 	int fd;
 	bool ok;
 
-	(void)snprintf(name, sizeof(name), KEY_NAME ".%d", (int)getpid());
+	/* Never a file that is there: in another container our pid may be at it too. */
+	(void)snprintf(name, sizeof(name), KEY_NAME ".%d.%08" PRIx32, (int)getpid(),
+	    clock_random(UINT32_MAX));
 	fd = openat(
-	    s->dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	    s->dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return false;
 	memcpy(text, KEY_MAGIC, sizeof(KEY_MAGIC) - 1);
@@ -224,20 +227,42 @@ state_take_line(struct state *s, const char *line)
 		state_note(s, serial);
 }
 
+/* Takes whole lines and returns what has been dealt with. A line is what stands before
+ * its end: a write that a full disk has cut short may stand before that. */
+static size_t
+state_take_lines(struct state *s, const char *block, size_t n)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (block[i] != '\n')
+			continue;
+		used = i + 1;
+		if (used >= LINE_LEN)
+			state_take_line(s, block + used - LINE_LEN);
+	}
+	return used;
+}
+
 /* Takes in what has been appended since the last look, by anybody. */
 static void
 state_read_gone(struct state *s)
 {
+	off_t end = s->gone_fd < 0 ? 0 : lseek(s->gone_fd, 0, SEEK_END);
 	char block[LINE_LEN * 128];
 	ssize_t n;
 
-	if (s->gone_fd < 0)
-		return;
-	while ((n = pread(s->gone_fd, block, sizeof(block), s->gone_read)) >= LINE_LEN) {
-		n -= n % LINE_LEN;
-		for (ssize_t i = 0; i < n; i += LINE_LEN)
-			state_take_line(s, block + i);
-		s->gone_read += n;
+	if (end < s->gone_read)
+		s->gone_read = 0; /* another process has started it over */
+	while (s->gone_read < end &&
+	       (n = pread(s->gone_fd, block, sizeof(block), s->gone_read)) > 0) {
+		size_t used = state_take_lines(s, block, (size_t)n);
+
+		if (used == 0 && n == (ssize_t)sizeof(block))
+			used = sizeof(block) - LINE_LEN;
+		if (used == 0)
+			return;
+		s->gone_read += (off_t)used;
 	}
 }
 

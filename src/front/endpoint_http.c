@@ -31,6 +31,7 @@ const struct endpoint_http_opts endpoint_http_defaults = {
     .commit_ms = 10000,
     .session_s = 86400,
     .session_idle_ms = 120000,
+    .session_state_idle_ms = 1800000,
     .sessions_max = 10000,
     .drain_ms = 1000,
 };
@@ -74,6 +75,20 @@ call_join_session(struct http_call *k, const struct http_head *h, bool required)
 	return true;
 }
 
+/* What has no body to say its revision in has but the header; requests are judged with
+ * theirs. False: refused. */
+static bool
+call_knows_version(struct http_call *k, const struct http_head *h)
+{
+	if (!http_call_read_version(k, h))
+		return false;
+	if (k->no_revision)
+		http_call_refuse(k, 400, -32600,
+		    "Invalid request: the MCP-Protocol-Version header names no revision "
+		    "that is spoken here");
+	return !k->no_revision;
+}
+
 static void
 call_get(struct http_call *k, const struct http_head *h)
 {
@@ -85,7 +100,7 @@ call_get(struct http_call *k, const struct http_head *h)
 		    k, 405, "Allow: POST, DELETE, OPTIONS\r\n", NULL, NULL, 0);
 		return;
 	}
-	if (!call_join_session(k, h, true))
+	if (!call_knows_version(k, h) || !call_join_session(k, h, true))
 		return;
 	s = k->session;
 	k->is_get = true;
@@ -98,7 +113,7 @@ call_get(struct http_call *k, const struct http_head *h)
 static void
 call_delete(struct http_call *k, const struct http_head *h)
 {
-	if (!call_join_session(k, h, true))
+	if (!call_knows_version(k, h) || !call_join_session(k, h, true))
 		return;
 	http_session_delete(k->session);
 	http_call_reply(k, 204, "", NULL, NULL, 0);
@@ -171,6 +186,8 @@ call_post(struct http_call *k, const struct http_head *h, const char *body, size
 		    k, 400, -32600, "Invalid request: this revision has no batches");
 		return;
 	}
+	if (m.env.kind != ENVELOPE_REQUEST && !call_knows_version(k, h))
+		return;
 	c = call_client(k, h, &m);
 	if (c == NULL)
 		return;

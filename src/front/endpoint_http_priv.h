@@ -32,8 +32,9 @@ struct http_call {
 	    **prev; /* in the queue of those that may become streams */
 	uint64_t due_ms;
 	struct http_call
-	    *older;	 /* the session's stream that was opened before this one */
-	bool no_batches; /* its version header names a revision without */
+	    *older;	  /* the session's stream that was opened before this one */
+	bool no_batches;  /* its version header names a revision without */
+	bool no_revision; /* ... or none at all */
 	bool batch_open, answered, takes_json, takes_stream, is_get;
 	char origin[280]; /* to allow in the answer; "" if none */
 };

@@ -141,6 +141,10 @@ port_answer(void *arg, int status, const struct iovec *iov, int n)
 
 	MCPVISOR_ASSERT(k->magic == HTTP_CALL_MAGIC);
 	k->answered = true;
+	/* What had to wait for the lists may have got its child only now; whoever has the
+	 * answer must find that kept. */
+	if (k->session != NULL && k->session->text_len > 0)
+		http_session_note_state(k->session);
 	if (k->x == NULL)
 		return;
 	/* A session is named by the answer to its initialize. */

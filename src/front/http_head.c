@@ -170,5 +170,6 @@ http_call_read_version(struct http_call *k, const struct http_head *h)
 	}
 	k->port.modern = r == REVISION_NONE || revision_is_modern(r);
 	k->no_batches = !revision_has_batches(r);
+	k->no_revision = r == REVISION_NONE;
 	return true;
 }

@@ -119,8 +119,9 @@ http_session_drop(struct http_session *s)
 	if (s->next != NULL)
 		s->next->prev = s->prev;
 	e->n_sessions--;
-	deferred_cancel(&s->reap);
+	/* Calls that end with it may ask for its end once more. */
 	client_free(s->client);
+	deferred_cancel(&s->reap);
 	mem_free(s);
 }
 
@@ -220,16 +221,24 @@ http_session_find(struct endpoint_http *e, struct http_text text, const char *pr
 	return s;
 }
 
+/* A restart, or its removal from memory, is to end it. */
+static void
+session_mark(struct http_session *s)
+{
+	if (s->is_marked)
+		return;
+	s->is_marked = true;
+	if (s->e->o.mark_gone != NULL)
+		s->e->o.mark_gone(s->e->o.gone_arg, s->id.serial, s->id.expires_s);
+}
+
 void
 http_session_note_state(struct http_session *s)
 {
 	struct client_session c = client_session_of(s->client);
 
-	if (s->is_marked || (c.n_subscriptions == 0 && c.n_instances == 0))
-		return;
-	s->is_marked = true;
-	if (s->e->o.mark_gone != NULL)
-		s->e->o.mark_gone(s->e->o.gone_arg, s->id.serial, s->id.expires_s);
+	if (c.n_subscriptions > 0 || c.n_instances > 0)
+		session_mark(s);
 }
 
 void
@@ -254,6 +263,8 @@ http_session_end_streams(struct http_session *s)
 void
 http_session_release(struct http_session *s)
 {
+	if (s->text_len > 0)
+		http_session_note_state(s);
 	s->calls--;
 	s->used_ms = clock_now_ms();
 	/* One that never was opened, or is no more, has nobody to wait for. Its client
@@ -262,22 +273,36 @@ http_session_release(struct http_session *s)
 		deferred_ask(&s->reap);
 }
 
+/* How long s may be idle in memory. */
+static uint64_t
+session_patience(const struct http_session *s)
+{
+	const struct endpoint_http *e = s->e;
+
+	/* When they are too many, idle means not busy. */
+	if (e->n_sessions >= e->o.sessions_max)
+		return 0;
+	/* One that can be brought back costs nothing to forget; another one's client has
+	 * to start anew. */
+	return s->is_marked || client_session_of(s->client).has_level
+		   ? e->o.session_state_idle_ms
+		   : e->o.session_idle_ms;
+}
+
 void
 http_sessions_sweep(struct endpoint_http *e)
 {
 	uint64_t now = clock_now_ms(), wall = session_now_s();
 	struct http_session *next;
-	/* When they are too many, idle means not busy. */
-	uint64_t idle = e->n_sessions >= e->o.sessions_max ? 0 : e->o.session_idle_ms;
 
 	for (struct http_session *s = e->first; s != NULL; s = next) {
 		bool over = s->id.expires_s <= wall;
 
 		next = s->next;
-		if (s->calls > 0)
+		if (s->calls > 0 || (!over && now - s->used_ms < session_patience(s)))
 			continue;
-		if (over || (!s->is_marked && !client_session_of(s->client).has_level &&
-				now - s->used_ms >= idle))
-			http_session_drop(s);
+		if (client_session_of(s->client).has_level)
+			session_mark(s);
+		http_session_drop(s);
 	}
 }

@@ -327,6 +327,7 @@ void
 gateway_stop(
     struct gateway *g, const struct child_ladder *ladder, void (*fn)(void *), void *arg)
 {
+	g->stopping = true;
 	g->on_stopped = fn;
 	g->on_stopped_arg = arg;
 	gateway_stop_instances(g, ladder);

@@ -94,6 +94,9 @@ instance_new(struct gateway *g, struct upstream *shared, struct gateway_observer
 {
 	struct instance *i;
 
+	/* The end waits for all that run: one more would hold it for ever. */
+	if (g->stopping)
+		return MV_STOPPING;
 	if (g->n_instances >= CAP_INSTANCES)
 		return MV_BUSY;
 	i = mem_xcalloc(1, sizeof(*i));

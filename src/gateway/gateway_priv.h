@@ -45,6 +45,7 @@ struct gateway {
 	uint64_t last_update; /* number of the last event of a resource */
 	struct buf scratch;
 	/* Stopping */
+	bool stopping; /* nothing may start any more */
 	void (*on_stopped)(void *);
 	void *on_stopped_arg;
 };
