@@ -279,14 +279,11 @@ session_patience(const struct http_session *s)
 {
 	const struct endpoint_http *e = s->e;
 
+	/* To end one that cannot be brought back is not for the next comer to decide. */
+	if (s->is_marked || client_session_of(s->client).has_level)
+		return e->o.session_state_idle_ms;
 	/* When they are too many, idle means not busy. */
-	if (e->n_sessions >= e->o.sessions_max)
-		return 0;
-	/* One that can be brought back costs nothing to forget; another one's client has
-	 * to start anew. */
-	return s->is_marked || client_session_of(s->client).has_level
-		   ? e->o.session_state_idle_ms
-		   : e->o.session_idle_ms;
+	return e->n_sessions >= e->o.sessions_max ? 0 : e->o.session_idle_ms;
 }
 
 void

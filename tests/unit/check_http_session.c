@@ -86,13 +86,24 @@ START_TEST(in_use_is_not_idle)
 }
 END_TEST
 
-START_TEST(too_many_are_not_refused_for_idle_ones)
+START_TEST(what_can_come_back_makes_room)
+{
+	for (int i = 0; i < 3; i++)
+		(void)session();
+	ck_assert_uint_eq(endpoint_http_sessions(e), 3);
+	/* As much as is needed goes, and no more. */
+	(void)session();
+	ck_assert_uint_eq(endpoint_http_sessions(e), 3);
+}
+END_TEST
+
+START_TEST(what_cannot_come_back_makes_none)
 {
 	for (int i = 0; i < 3; i++)
 		session()->is_marked = true;
-	ck_assert_uint_eq(endpoint_http_sessions(e), 3);
+	ck_assert_ptr_null(http_session_new(e));
+	fake_loop_advance(f->loop, 31 * MINUTE);
 	(void)session();
-	ck_assert_uint_le(endpoint_http_sessions(e), 3);
 }
 END_TEST
 
@@ -109,7 +120,8 @@ main(void)
 	tcase_add_test(tc, what_can_come_back_goes_soon);
 	tcase_add_test(tc, what_cannot_come_back_goes_late);
 	tcase_add_test(tc, in_use_is_not_idle);
-	tcase_add_test(tc, too_many_are_not_refused_for_idle_ones);
+	tcase_add_test(tc, what_can_come_back_makes_room);
+	tcase_add_test(tc, what_cannot_come_back_makes_none);
 	srunner_run_all(sr, CK_NORMAL);
 	failed = srunner_ntests_failed(sr);
 	srunner_free(sr);
