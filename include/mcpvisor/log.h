@@ -33,7 +33,27 @@ struct log_site {
 /* Takes over fd 2 (a non-blocking description of its own where /proc allows). */
 void log_open(enum log_level max);
 void log_set_level(enum log_level max);
-bool log_is_on(enum log_level level);
+bool log_is_on(enum log_level level); /* of any module */
+/* The level of one module (the word that its lines carry) in place of the general one;
+ * copied, at most 32 of them. False: too many, or too long a word. */
+bool log_set_module_level(const char *module, enum log_level max);
+void log_clear_module_levels(void);
+
+/* X(FORMAT, name): "level module: event key=value", all as key=value, or one JSON object
+ * a line. The journal's priority or a timestamp comes with each. */
+#define LOG_FORMATS(X)                                                                   \
+	X(TEXT, "text")                                                                  \
+	X(LOGFMT, "logfmt")                                                              \
+	X(JSON, "json")
+enum log_format {
+#define X(id, name) LOG_FMT_##id,
+	LOG_FORMATS(X)
+#undef X
+	    LOG_FMT_MAX
+};
+void log_set_format(enum log_format f);
+/* Lines and seconds that a site may write which says nothing of its own; 0: as built. */
+void log_set_limit(unsigned burst, unsigned period_ms);
 /* "error", "warning", ...; false when the name is none of them. */
 bool log_level_parse(const char *name, enum log_level *level);
 /* Tests and tools: lines go to fn instead, without newline, timestamp and priority,

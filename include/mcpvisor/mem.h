@@ -6,6 +6,7 @@
 #ifndef MCPVISOR_MEM_H
 #define MCPVISOR_MEM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Never NULL; zero-filled. The caller owns the result and ends it with mem_free. */
@@ -20,6 +21,26 @@ void *mem_try(size_t size) __attribute__((warn_unused_result));
 void *mem_try_realloc(void *p, size_t size) __attribute__((warn_unused_result));
 
 void mem_free(void *p); /* NULL is allowed */
+/* Wipes n bytes first; NULL is allowed. */
+void mem_free_secret(void *p, size_t n);
+
+/* For libraries that let us choose their allocator, with mem_free: counted, NULL when
+ * memory is short, never failed by mem_fail_at. */
+void *mem_lib_alloc(size_t size);
+void *mem_lib_realloc(void *p, size_t size);
+
+/* Bytes that are allocated now through this module, by the allocator's own measure. */
+size_t mem_in_use(void);
+/* The budget over everything: while it is passed mem_is_short, and who reads from a peer
+ * stops to. 0: none. */
+void mem_set_budget(size_t bytes);
+size_t mem_budget(void);
+/* From the budget on, until an eighth of it is free again. Logged and counted when a look
+ * finds it changed. */
+bool mem_is_short(void);
+/* From an eighth over the budget on, until below the budget: then those pause as well
+ * whose input may be needed to get memory free. */
+bool mem_is_exhausted(void);
 
 /* Fault injection for tests: the nth mem_try* from now fails (1: the next),
  * and all after it when sticky. 0 switches it off. */

@@ -12,6 +12,11 @@
 	X(CALLS_FAILED, "calls_failed_total", "calls that ended without an answer")      \
 	X(CALLS_TOOL_ERROR, "calls_tool_error_total", "results with isError true")       \
 	X(CALLS_CANCELLED, "calls_cancelled_total", "calls that their client cancelled") \
+	X(CALLS_TIMEOUT, "calls_timeout_total", "calls without an answer in time")       \
+	X(CALLS_DIED, "calls_died_total", "calls whose upstream ended")                  \
+	X(CALLS_BUSY, "calls_busy_total", "calls refused for a full queue")              \
+	X(CALLS_REFUSED, "calls_refused_total", "calls refused before any upstream")     \
+	X(CALLS_PARTIAL, "calls_partial_total", "results whose answer was partial")      \
 	X(REPLIES_LATE, "replies_late_total", "late, double or unknown answers dropped") \
 	X(NOTICES_DROPPED, "notices_dropped_total", "notices without a certain owner")   \
 	X(NOISE_LINES, "noise_lines_total", "upstream output that was not JSON-RPC")     \
@@ -21,6 +26,11 @@
 	X(CHILD_SPAWNS, "child_spawns_total", "processes started")                       \
 	X(CHILD_DEATHS, "child_deaths_total", "processes that ended unasked")            \
 	X(CHILD_STRAYS, "child_strays_total", "processes that outlived their child")     \
+	X(RELOADS, "reloads_total", "reloads that were carried out")                     \
+	X(RELOADS_REFUSED, "reloads_refused_total", "reloads refused for their conf")    \
+	X(MEMORY_SHORT, "memory_short_total", "times that the memory budget was passed") \
+	X(SOURCES_PAUSED, "sources_paused_total",                                        \
+	    "times that a source had to wait for memory")                                \
 	X(SLOW_TURNS, "slow_turns_total", "loop callbacks over 50 ms")
 
 enum metric {

@@ -13,6 +13,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct err_row {
 	const char *reason;
@@ -79,6 +80,7 @@ mv_errtext_set(struct mv_errtext *t, const char *fmt, ...)
 void
 mv_assert_failed(const char *cond, const char *file, int line)
 {
-	LOG_ERROR("assert", "failed", "cond=\"%s\" file=%s line=%d", cond, file, line);
+	LOG_ERROR("assert", "failed", "cond=%s file=%s line=%d",
+	    LOG_ESC(cond, strlen(cond)), file, line);
 	abort();
 }

@@ -9,6 +9,8 @@
  */
 #include "mcpvisor/log.h"
 
+#include "log_priv.h"
+
 #include "mcpvisor/caps.h"
 #include "mcpvisor/clock.h"
 #include "mcpvisor/metrics.h"
@@ -27,8 +29,10 @@
 
 #define LOG_BURST	10
 #define LOG_PERIOD_MS	10000
-#define LOG_LINE_BYTES	4096 /* with the newline */
+#define LOG_MODULES	32
+#define LOG_MODULE_NAME 32 /* with NUL */
 #define LOG_ESC_BUFFERS 4
+#define LOG_TIME_BYTES	40
 
 enum log_out {
 	LOG_OUT_POLL,	/* look for room first: O_NONBLOCK would be shared with others */
@@ -51,19 +55,25 @@ static const struct {
 
 static struct {
 	enum log_level max;
+	enum log_level any_max; /* the highest of max and of modules */
+	enum log_format format;
 	enum log_out out;
 	int fd;
 	bool journal;
+	unsigned burst, period_ms;
+	size_t n_modules;
+	struct {
+		char name[LOG_MODULE_NAME];
+		enum log_level max;
+	} modules[LOG_MODULES];
 	void (*sink)(enum log_level, const char *, size_t, void *);
 	void *sink_arg;
-} g_log = {.max = LOG_LV_NOTICE, .out = LOG_OUT_POLL, .fd = STDERR_FILENO};
-
-struct log_line {
-	size_t len;
-	size_t start; /* of the text, after timestamp or priority */
-	bool cut;
-	char text[LOG_LINE_BYTES + 1];
-};
+} g_log = {.max = LOG_LV_NOTICE,
+    .any_max = LOG_LV_NOTICE,
+    .burst = LOG_BURST,
+    .period_ms = LOG_PERIOD_MS,
+    .out = LOG_OUT_POLL,
+    .fd = STDERR_FILENO};
 
 static bool
 log_is_journal(const struct stat *st)
@@ -87,7 +97,7 @@ log_open(enum log_level max)
 
 	if (g_log.fd != STDERR_FILENO)
 		(void)close(g_log.fd);
-	g_log.max = max;
+	log_set_level(max);
 	g_log.fd = STDERR_FILENO;
 	g_log.out = LOG_OUT_POLL;
 	g_log.journal = false;
@@ -110,16 +120,66 @@ out:
 	errno = saved;
 }
 
+static void
+log_find_any_max(void)
+{
+	g_log.any_max = g_log.max;
+	for (size_t i = 0; i < g_log.n_modules; i++) {
+		if (g_log.modules[i].max > g_log.any_max)
+			g_log.any_max = g_log.modules[i].max;
+	}
+}
+
 void
 log_set_level(enum log_level max)
 {
 	g_log.max = max;
+	log_find_any_max();
 }
 
 bool
 log_is_on(enum log_level level)
 {
-	return level <= g_log.max;
+	return level <= g_log.any_max;
+}
+
+bool
+log_set_module_level(const char *module, enum log_level max)
+{
+	size_t n = strlen(module), i = 0;
+
+	if (n == 0 || n >= LOG_MODULE_NAME)
+		return false;
+	while (i < g_log.n_modules && strcmp(g_log.modules[i].name, module) != 0)
+		i++;
+	if (i == LOG_MODULES)
+		return false;
+	memcpy(g_log.modules[i].name, module, n + 1);
+	g_log.modules[i].max = max;
+	if (i == g_log.n_modules)
+		g_log.n_modules++;
+	log_find_any_max();
+	return true;
+}
+
+void
+log_clear_module_levels(void)
+{
+	g_log.n_modules = 0;
+	log_find_any_max();
+}
+
+void
+log_set_format(enum log_format f)
+{
+	g_log.format = f;
+}
+
+void
+log_set_limit(unsigned burst, unsigned period_ms)
+{
+	g_log.burst = burst ? burst : LOG_BURST;
+	g_log.period_ms = period_ms ? period_ms : LOG_PERIOD_MS;
 }
 
 bool
@@ -140,76 +200,6 @@ log_set_sink(
 {
 	g_log.sink = fn;
 	g_log.sink_arg = arg;
-}
-
-static void __attribute__((format(printf, 2, 0)))
-log_line_addv(struct log_line *l, const char *fmt, va_list ap)
-{
-	size_t room = LOG_LINE_BYTES - l->len;
-	int n;
-
-	n = vsnprintf(l->text + l->len, room, fmt, ap);
-	if (n < 0)
-		return;
-	if ((size_t)n >= room) {
-		l->cut = true;
-		l->len = LOG_LINE_BYTES - 1;
-		return;
-	}
-	l->len += (size_t)n;
-}
-
-static void __attribute__((format(printf, 2, 3)))
-log_line_add(struct log_line *l, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	log_line_addv(l, fmt, ap);
-	va_end(ap);
-}
-
-static void
-log_line_begin(struct log_line *l, enum log_level level)
-{
-	struct timespec ts;
-	struct tm tm;
-
-	l->len = 0;
-	l->cut = false;
-	if (g_log.sink == NULL && g_log.journal) {
-		log_line_add(l, "<%c>", log_levels[level].priority);
-	} else if (g_log.sink == NULL && clock_gettime(CLOCK_REALTIME, &ts) == 0 &&
-		   gmtime_r(&ts.tv_sec, &tm) != NULL) {
-		l->len = strftime(l->text, LOG_LINE_BYTES, "%Y-%m-%dT%H:%M:%S", &tm);
-		log_line_add(l, ".%03ldZ ", ts.tv_nsec / 1000000);
-	}
-	l->start = l->len;
-}
-
-/* What a value let through must not split the line or reach a terminal. */
-static void
-log_line_end(struct log_line *l, unsigned suppressed)
-{
-	char tail[64] = "";
-	int n = 0;
-
-	if (suppressed > 0)
-		n = snprintf(tail, sizeof(tail), " suppressed=%u", suppressed);
-	if (l->cut || l->len + (size_t)n > LOG_LINE_BYTES - 1) {
-		l->len = LOG_LINE_BYTES - 1 - (size_t)n - 3;
-		/* Not in the middle of a character. */
-		while (((unsigned char)l->text[l->len] & 0xc0) == 0x80)
-			l->len--;
-		memcpy(l->text + l->len, "...", 3);
-		l->len += 3;
-	}
-	memcpy(l->text + l->len, tail, (size_t)n);
-	l->len += (size_t)n;
-	for (size_t i = l->start; i < l->len; i++) {
-		if ((unsigned char)l->text[i] < 0x20 || l->text[i] == 0x7f)
-			l->text[i] = '?';
-	}
 }
 
 static void
@@ -233,28 +223,54 @@ log_line_write(struct log_line *l)
 		metrics_add(METRIC_LOG_LOST, 1);
 }
 
-struct log_head {
-	enum log_level level;
-	unsigned suppressed;
-	const char *module;
-	const char *event;
-};
+/* Of a second that many lines share the text is kept. */
+static void
+log_time(char out[LOG_TIME_BYTES])
+{
+	static char text[LOG_TIME_BYTES];
+	static time_t second;
+	static size_t len;
+	struct timespec ts;
+	struct tm tm;
+	unsigned ms;
+
+	out[0] = '\0';
+	if (clock_gettime(CLOCK_REALTIME, &ts) != 0)
+		return;
+	if (len == 0 || ts.tv_sec != second) {
+		if (!gmtime_r(&ts.tv_sec, &tm))
+			return;
+		len = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
+		second = ts.tv_sec;
+	}
+	if (len == 0 || len + sizeof(".000Z") > LOG_TIME_BYTES)
+		return;
+	ms = (unsigned)(ts.tv_nsec / 1000000);
+	memcpy(out, text, len);
+	out[len] = '.';
+	out[len + 1] = (char)('0' + ms / 100);
+	out[len + 2] = (char)('0' + ms / 10 % 10);
+	out[len + 3] = (char)('0' + ms % 10);
+	out[len + 4] = 'Z';
+	out[len + 5] = '\0';
+}
 
 static void __attribute__((format(printf, 2, 0)))
-log_emit(const struct log_head *h, const char *fmt, va_list ap)
+log_emit(struct log_head *h, const char *fmt, va_list ap)
 {
+	char time[LOG_TIME_BYTES];
 	struct log_line l;
 	int saved = errno;
-	size_t before;
 
-	log_line_begin(&l, h->level);
-	log_line_add(&l, "%s %s: %s", log_levels[h->level].name, h->module, h->event);
-	before = l.len;
-	log_line_add(&l, " ");
-	log_line_addv(&l, fmt, ap);
-	if (l.len == before + 1)
-		l.len = before;
-	log_line_end(&l, h->suppressed);
+	h->format = g_log.format;
+	h->level_name = log_levels[h->level].name;
+	if (g_log.sink == NULL && g_log.journal) {
+		h->priority = log_levels[h->level].priority;
+	} else if (g_log.sink == NULL) {
+		log_time(time);
+		h->time = time[0] ? time : NULL;
+	}
+	log_format_line(&l, h, fmt, ap);
 	if (g_log.sink != NULL) {
 		l.text[l.len] = '\0';
 		g_log.sink(h->level, l.text, l.len, g_log.sink_arg);
@@ -264,6 +280,19 @@ log_emit(const struct log_head *h, const char *fmt, va_list ap)
 	errno = saved;
 }
 
+/* By the word of the line, where that has a level of its own. */
+static bool
+log_is_wanted(enum log_level level, const char *module)
+{
+	if (level > g_log.any_max)
+		return false;
+	for (size_t i = 0; i < g_log.n_modules; i++) {
+		if (strcmp(g_log.modules[i].name, module) == 0)
+			return level <= g_log.modules[i].max;
+	}
+	return level <= g_log.max;
+}
+
 void
 log_event(
     enum log_level level, const char *module, const char *event, const char *fmt, ...)
@@ -271,7 +300,7 @@ log_event(
 	struct log_head h = {.level = level, .module = module, .event = event};
 	va_list ap;
 
-	if (!log_is_on(level))
+	if (!log_is_wanted(level, module))
 		return;
 	va_start(ap, fmt);
 	log_emit(&h, fmt, ap);
@@ -283,12 +312,12 @@ log_limited(struct log_site *site, enum log_level level, const char *module,
     const char *event, const char *fmt, ...)
 {
 	struct log_head h = {.level = level, .module = module, .event = event};
-	unsigned burst = site->burst ? site->burst : LOG_BURST;
-	unsigned period_ms = site->period_ms ? site->period_ms : LOG_PERIOD_MS;
+	unsigned burst = site->burst ? site->burst : g_log.burst;
+	unsigned period_ms = site->period_ms ? site->period_ms : g_log.period_ms;
 	uint64_t now;
 	va_list ap;
 
-	if (!log_is_on(level))
+	if (!log_is_wanted(level, module))
 		return;
 	now = clock_now_ms();
 	if (now - site->window_start_ms >= period_ms) {
@@ -308,8 +337,7 @@ log_limited(struct log_site *site, enum log_level level, const char *module,
 	va_end(ap);
 }
 
-/* Bytes of the well-formed UTF-8 character at p that may be shown, else 0. */
-static size_t
+size_t
 log_char_len(const unsigned char *p, size_t n)
 {
 	static const struct {

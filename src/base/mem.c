@@ -1,21 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Allocation, and the fault injection that lets tests fail it.
+ * Allocation, the count of what is allocated, and the fault injection that lets
+ * tests fail it.
  *
- * Owns: the injection counter.
+ * Owns: the count, the budget, the injection counter.
  * Driven by: every layer; no other file calls the raw allocator.
  * Invariants: a size of 0 gives a pointer that can be freed, so NULL always
  * means that memory is short. The log never allocates, so it may report that.
+ * What is counted at an allocation is what is taken off at its end: the allocator
+ * itself is asked both times, so no block needs a header.
  */
 #include "mcpvisor/mem.h"
 
 #include "mcpvisor/log.h"
+#include "mcpvisor/metrics.h"
 
-#include <stdbool.h>
+#include <malloc.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+static struct {
+	size_t in_use;
+	size_t budget; /* 0: none */
+	bool is_short, is_exhausted;
+} g_mem;
 static unsigned long g_mem_tries;
 static unsigned long g_mem_fail_at;
 static bool g_mem_sticky;
@@ -25,6 +34,18 @@ mem_die(size_t size)
 {
 	LOG_ERROR("mem", "out_of_memory", "size=%zu", size);
 	abort();
+}
+
+/* NULL as realloc does; p stays valid then. */
+static void *
+mem_resize(void *p, size_t size)
+{
+	size_t before = p ? malloc_usable_size(p) : 0;
+	void *q = realloc(p, size > 0 ? size : 1);
+
+	if (q != NULL)
+		g_mem.in_use += malloc_usable_size(q) - before;
+	return q;
 }
 
 static bool
@@ -50,6 +71,7 @@ mem_xcalloc(size_t n, size_t size)
 	p = calloc(n, size);
 	if (p == NULL)
 		mem_die(size);
+	g_mem.in_use += malloc_usable_size(p);
 	return p;
 }
 
@@ -62,7 +84,7 @@ mem_xalloc(size_t size)
 void *
 mem_xrealloc(void *p, size_t size)
 {
-	void *q = realloc(p, size > 0 ? size : 1);
+	void *q = mem_resize(p, size);
 
 	if (q == NULL)
 		mem_die(size);
@@ -100,13 +122,96 @@ mem_try_realloc(void *p, size_t size)
 {
 	if (mem_must_fail())
 		return NULL;
-	return realloc(p, size > 0 ? size : 1);
+	return mem_resize(p, size);
+}
+
+void *
+mem_lib_alloc(size_t size)
+{
+	return mem_resize(NULL, size);
+}
+
+void *
+mem_lib_realloc(void *p, size_t size)
+{
+	return mem_resize(p, size);
 }
 
 void
 mem_free(void *p)
 {
+	size_t n = p ? malloc_usable_size(p) : 0;
+
+	/* A block that was not counted, a library's own say, must not turn the count
+	 * around. */
+	g_mem.in_use -= n < g_mem.in_use ? n : g_mem.in_use;
 	free(p);
+}
+
+void
+mem_free_secret(void *p, size_t n)
+{
+	if (p != NULL)
+		explicit_bzero(p, n);
+	mem_free(p);
+}
+
+size_t
+mem_in_use(void)
+{
+	return g_mem.in_use;
+}
+
+void
+mem_set_budget(size_t bytes)
+{
+	g_mem.budget = bytes;
+	g_mem.is_exhausted = false;
+	(void)mem_is_short();
+}
+
+size_t
+mem_budget(void)
+{
+	return g_mem.budget;
+}
+
+/* Said at the change alone, which is at most as often as an eighth of the budget fills
+ * and empties; limited all the same. */
+static void
+mem_note_short(void)
+{
+	if (g_mem.is_short) {
+		metrics_add(METRIC_MEMORY_SHORT, 1);
+		LOG_LIMITED(LOG_LV_WARNING, "mem", "short", "in_use=%zu budget=%zu",
+		    g_mem.in_use, g_mem.budget);
+	} else {
+		LOG_LIMITED(LOG_LV_NOTICE, "mem", "no longer short",
+		    "in_use=%zu budget=%zu", g_mem.in_use, g_mem.budget);
+	}
+}
+
+bool
+mem_is_short(void)
+{
+	size_t from = g_mem.is_short ? g_mem.budget - g_mem.budget / 8 : g_mem.budget;
+	bool is_short = g_mem.budget > 0 && g_mem.in_use >= from;
+
+	if (is_short != g_mem.is_short) {
+		g_mem.is_short = is_short;
+		mem_note_short();
+	}
+	return is_short;
+}
+
+bool
+mem_is_exhausted(void)
+{
+	size_t more = g_mem.is_exhausted ? 0 : g_mem.budget / 8;
+
+	g_mem.is_exhausted = g_mem.budget > 0 && g_mem.in_use >= more &&
+			     g_mem.in_use - more >= g_mem.budget;
+	return g_mem.is_exhausted;
 }
 
 void

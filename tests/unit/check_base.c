@@ -136,6 +136,67 @@ START_TEST(allocation_gives_what_it_says)
 }
 END_TEST
 
+/* The allocator may give more than was asked for, never less. */
+START_TEST(memory_is_counted)
+{
+	size_t before = mem_in_use(), with;
+	char *p = mem_xalloc(100000), *q, *lib;
+
+	ck_assert_uint_ge(mem_in_use() - before, 100000);
+	p = mem_xrealloc(p, 500000);
+	with = mem_in_use();
+	ck_assert_uint_ge(with - before, 500000);
+	ck_assert_uint_lt(with - before, 600000);
+	q = mem_xcalloc(100, 100);
+	lib = mem_lib_realloc(mem_lib_alloc(10), 10000);
+	ck_assert_uint_ge(mem_in_use() - with, 20000);
+	mem_fail_at(1, 1);
+	ck_assert_ptr_null(mem_try_realloc(p, 1));
+	mem_fail_at(0, 0);
+	memset(q, 's', 10000);
+	mem_free_secret(q, 10000);
+	mem_free_secret(NULL, 10);
+	mem_free(lib);
+	ck_assert_uint_eq(mem_in_use(), with);
+	mem_free(p);
+	ck_assert_uint_eq(mem_in_use(), before);
+}
+END_TEST
+
+START_TEST(budget_has_two_edges)
+{
+	enum { UNIT = 1 << 20 };
+	uint64_t times = metrics_get(METRIC_MEMORY_SHORT);
+	char *p[10] = {NULL};
+	/* For 0 to 9 pieces, going up, then down; eight are the budget. */
+	static const char *const up = "nnnnnnnnSE", *const down = "nnnnnnnnSE";
+
+	log_set_level(LOG_LV_ERROR);
+	ck_assert_uint_eq(mem_budget(), 0);
+	ck_assert(!mem_is_short() && !mem_is_exhausted());
+	mem_set_budget(mem_in_use() + (size_t)8 * UNIT);
+	for (int i = 0; i < 10; i++) {
+		ck_assert_int_eq(mem_is_short(), up[i] != 'n');
+		ck_assert_int_eq(mem_is_exhausted(), up[i] == 'E');
+		p[i] = mem_xalloc(UNIT);
+	}
+	ck_assert(mem_is_short() && mem_is_exhausted());
+	for (int i = 9; i >= 0; i--) {
+		mem_free(p[i]);
+		ck_assert_int_eq(mem_is_short(), down[i] != 'n' || i == 7);
+		ck_assert_int_eq(mem_is_exhausted(), i >= 8);
+	}
+	ck_assert_uint_eq(metrics_get(METRIC_MEMORY_SHORT) - times, 1);
+	p[0] = mem_xalloc(UNIT);
+	mem_set_budget(1);
+	ck_assert(mem_is_short() && mem_is_exhausted());
+	mem_free(p[0]);
+	mem_set_budget(0);
+	log_set_level(LOG_LV_NOTICE);
+	ck_assert(!mem_is_short() && !mem_is_exhausted());
+}
+END_TEST
+
 START_TEST(injected_failures_hit_their_call)
 {
 	static const struct {
@@ -241,6 +302,8 @@ main(void)
 	tcase_add_test(tc, errtext_truncates);
 	tcase_add_test(tc, fatal_faults_are_logged);
 	tcase_add_test(tc, allocation_gives_what_it_says);
+	tcase_add_test(tc, memory_is_counted);
+	tcase_add_test(tc, budget_has_two_edges);
 	tcase_add_test(tc, injected_failures_hit_their_call);
 	tcase_add_test(tc, clock_goes_on_and_is_replaceable);
 	tcase_add_test(tc, random_stays_below_and_is_even);

@@ -55,6 +55,9 @@ teardown(void)
 	clock_set_source(NULL);
 	log_set_sink(NULL, NULL);
 	log_set_level(LOG_LV_NOTICE);
+	log_clear_module_levels();
+	log_set_format(LOG_FMT_TEXT);
+	log_set_limit(0, 0);
 }
 
 START_TEST(line_has_its_form)
@@ -145,6 +148,136 @@ START_TEST(site_is_limited)
 	log_set_level(LOG_LV_NOTICE);
 	limited_say(100);
 	ck_assert_uint_eq(metrics_get(METRIC_LOG_SUPPRESSED) - before, 8);
+}
+END_TEST
+
+START_TEST(modules_have_levels_of_their_own)
+{
+	char name[40];
+
+	log_set_level(LOG_LV_WARNING);
+	ck_assert(log_set_module_level("loud", LOG_LV_DEBUG));
+	ck_assert(log_set_module_level("quiet", LOG_LV_ERROR));
+	ck_assert(log_is_on(LOG_LV_DEBUG));
+	LOG_DEBUG("loud", "a", "%s", "");
+	ck_assert_str_eq(g_line, "debug loud: a");
+	LOG_DEBUG("other", "b", "%s", "");
+	LOG_WARNING("quiet", "c", "%s", "");
+	LOG_LIMITED(LOG_LV_WARNING, "quiet", "d", "%s", "");
+	ck_assert_uint_eq(g_lines, 1);
+	LOG_WARNING("other", "e", "%s", "");
+	LOG_ERROR("quiet", "f", "%s", "");
+	ck_assert_uint_eq(g_lines, 3);
+	/* Again replaces; the general level goes for the others alone. */
+	ck_assert(log_set_module_level("loud", LOG_LV_NOTICE));
+	ck_assert(!log_is_on(LOG_LV_INFO));
+	log_set_level(LOG_LV_ERROR);
+	ck_assert(log_is_on(LOG_LV_NOTICE));
+	log_clear_module_levels();
+	ck_assert(!log_is_on(LOG_LV_WARNING));
+	ck_assert(!log_set_module_level("", LOG_LV_DEBUG));
+	ck_assert(
+	    !log_set_module_level("a_word_of_more_than_thirty_one_bytes", LOG_LV_DEBUG));
+	for (int i = 0; i < 33; i++) {
+		(void)snprintf(name, sizeof(name), "m%d", i);
+		ck_assert_int_eq(log_set_module_level(name, LOG_LV_DEBUG), i < 32);
+	}
+	ck_assert(log_set_module_level("m0", LOG_LV_ERROR));
+}
+END_TEST
+
+START_TEST(limit_of_sites_is_set)
+{
+	static struct log_site own = {.burst = 5};
+
+	log_set_limit(2, 500);
+	for (unsigned round = 0; round < 2; round++) {
+		g_lines = 0;
+		limited_say(5);
+		ck_assert_uint_eq(g_lines, 2);
+		g_now += 500;
+	}
+	g_lines = 0;
+	for (unsigned i = 0; i < 9; i++)
+		log_limited(&own, LOG_LV_INFO, "m", "e", "%s", "");
+	ck_assert_uint_eq(g_lines, 5);
+}
+END_TEST
+
+/* The pairs of a line, and what the structured formats make of them. */
+static const struct {
+	const char *pairs, *logfmt, *json;
+} pairs_rows[] = {
+    {"", "", ""},
+    {"pid=12", " pid=12", ",\"pid\":12"},
+    {"a=-1.50 b=007 c=1e5 d=- e=.5 f=5. g=0 h=-0",
+	" a=-1.50 b=007 c=1e5 d=- e=.5 f=5. g=0 h=-0",
+	",\"a\":-1.50,\"b\":\"007\",\"c\":\"1e5\",\"d\":\"-\",\"e\":\".5\",\"f\":\"5.\","
+	"\"g\":0,\"h\":-0"},
+    {"id=18446744073709551615", " id=18446744073709551615",
+	",\"id\":\"18446744073709551615\""},
+    {"q=\"12\"", " q=\"12\"", ",\"q\":\"12\""},
+    {"v=\"a\\\"b\\\\c\\x0a\\xff\" w=x", " v=\"a\\\"b\\\\c\\x0a\\xff\" w=x",
+	",\"v\":\"a\\\"b\\\\c\\u000a\\\\xff\",\"w\":\"x\""},
+    {"v=\"long\"... w=1", " v=\"long...\" w=1", ",\"v\":\"long...\",\"w\":1"},
+    {"who=my own server pid=3", " who=\"my own server\" pid=3",
+	",\"who\":\"my own server\",\"pid\":3"},
+    {"a= b=", " a=\"\" b=\"\"", ",\"a\":\"\",\"b\":\"\""},
+    {"no pair at all x=1", " text=\"no pair at all\" x=1",
+	",\"text\":\"no pair at all\",\"x\":1"},
+    {"state=up event=gone level=9 ts=x", " state=up event_=gone level_=9 ts_=x",
+	",\"state\":\"up\",\"event_\":\"gone\",\"level_\":9,\"ts_\":\"x\""},
+    {"v=\"a\"b\" w=1", " v=\"\\\"a\\\"b\\\"\" w=1", ",\"v\":\"\\\"a\\\"b\\\"\",\"w\":1"},
+    {"v=\"open", " v=\"\\\"open\"", ",\"v\":\"\\\"open\""},
+    {"v=x\ny\x1b\xc3\xa9\xc3", " v=\"x\\x0ay\\x1b\xc3\xa9\\xc3\"",
+	",\"v\":\"x\\u000ay\\u001b\xc3\xa9\\\\xc3\""},
+};
+
+START_TEST(pairs_have_their_formats)
+{
+	char want[1000];
+
+	log_set_format(LOG_FMT_LOGFMT);
+	LOG_NOTICE("mod", "some event", "%s", pairs_rows[_i].pairs);
+	(void)snprintf(want, sizeof(want),
+	    "level=notice module=mod event=\"some event\"%s", pairs_rows[_i].logfmt);
+	ck_assert_str_eq(g_line, want);
+	log_set_format(LOG_FMT_JSON);
+	LOG_NOTICE("mod", "some event", "%s", pairs_rows[_i].pairs);
+	(void)snprintf(want, sizeof(want),
+	    "{\"level\":\"notice\",\"module\":\"mod\",\"event\":\"some event\"%s}",
+	    pairs_rows[_i].json);
+	ck_assert_str_eq(g_line, want);
+}
+END_TEST
+
+START_TEST(long_pairs_are_cut)
+{
+	char big[5000];
+	size_t n;
+
+	memset(big, 'x', sizeof(big));
+	big[sizeof(big) - 1] = '\0';
+	for (int f = LOG_FMT_LOGFMT; f < LOG_FMT_MAX; f++) {
+		const char *end =
+		    f == LOG_FMT_JSON ? "xx...\",\"cut\":true}" : "xx...\" cut=true";
+
+		log_set_format((enum log_format)f);
+		LOG_INFO("m", "e", "a=1 v=%s b=2", big);
+		n = strlen(g_line);
+		ck_assert_uint_gt(n, 4000);
+		ck_assert_str_eq(g_line + n - strlen(end), end);
+		/* What did not fit stays out whole. */
+		LOG_INFO("m", "e", "a=%.1300s b=\"%.1300s\" c=\"%.1300s\" d=\"%.1300s\"",
+		    big, big, big, big);
+		n = strlen(g_line);
+		ck_assert_uint_gt(n, 4000);
+		ck_assert_str_eq(g_line + n - strlen(end), end);
+		/* A number that lost its end is none. */
+		LOG_INFO("m", "e", "a=%.4080s n=12345678901234", big);
+		ck_assert_ptr_null(strstr(g_line, "\"n\":1"));
+		ck_assert_ptr_null(strstr(g_line, " n=1"));
+	}
 }
 END_TEST
 
@@ -295,6 +428,36 @@ START_TEST(pipe_and_journal)
 	LOG_DEBUG("m", "e", "k=%d", 3);
 	read_line(p[0]);
 	ck_assert_str_eq(g_line, "<7>debug m: e k=3\n");
+	log_set_format(LOG_FMT_JSON);
+	LOG_NOTICE("m", "e", "k=%d", 4);
+	read_line(p[0]);
+	ck_assert_str_eq(g_line,
+	    "<5>{\"level\":\"notice\",\"module\":\"m\",\"event\":\"e\",\"k\":4}\n");
+	log_set_format(LOG_FMT_LOGFMT);
+	LOG_NOTICE("m", "e", "k=%d", 5);
+	read_line(p[0]);
+	ck_assert_str_eq(g_line, "<5>level=notice module=m event=\"e\" k=5\n");
+	stderr_restore();
+	(void)close(p[0]);
+	(void)close(p[1]);
+}
+END_TEST
+
+START_TEST(structured_lines_have_the_time)
+{
+	static const char *const leads[] = {"ts=", "{\"ts\":\""};
+	int p[2];
+
+	ck_assert_int_eq(pipe2(p, O_CLOEXEC), 0);
+	stderr_put(p[1], LOG_LV_INFO);
+	for (int i = 0; i < 2; i++) {
+		log_set_format(i == 0 ? LOG_FMT_LOGFMT : LOG_FMT_JSON);
+		LOG_INFO("m", "e", "%s", "");
+		read_line(p[0]);
+		ck_assert_int_eq(strncmp(g_line, leads[i], strlen(leads[i])), 0);
+		ck_assert_int_eq(g_line[strlen(leads[i]) + 10], 'T');
+		ck_assert_int_eq(g_line[strlen(leads[i]) + 23], 'Z');
+	}
 	stderr_restore();
 	(void)close(p[0]);
 	(void)close(p[1]);
@@ -357,6 +520,11 @@ main(void)
 	tcase_add_test(tc, levels_filter);
 	tcase_add_test(tc, long_line_is_cut);
 	tcase_add_test(tc, site_is_limited);
+	tcase_add_test(tc, modules_have_levels_of_their_own);
+	tcase_add_test(tc, limit_of_sites_is_set);
+	tcase_add_loop_test(
+	    tc, pairs_have_their_formats, 0, sizeof(pairs_rows) / sizeof(pairs_rows[0]));
+	tcase_add_test(tc, long_pairs_are_cut);
 	tcase_add_loop_test(
 	    tc, values_are_escaped, 0, sizeof(escapes) / sizeof(escapes[0]));
 	tcase_add_test(tc, long_value_is_cut);
@@ -364,6 +532,7 @@ main(void)
 	tcase_add_checked_fixture(out, setup, stderr_restore);
 	tcase_add_test(out, full_pipe_never_blocks);
 	tcase_add_test(out, pipe_and_journal);
+	tcase_add_test(out, structured_lines_have_the_time);
 	tcase_add_test(out, socket_never_blocks);
 	tcase_add_test(out, regular_file_is_shared);
 	srunner_run_all(sr, CK_ENV);
