@@ -30,6 +30,10 @@ struct link_opts {
 	size_t message_max;
 	size_t out_max;
 	bool want_uris;
+	bool is_vital; /* see stream_opts */
+	/* Bytes that were read from rfd already; n_buffered 0: none. */
+	const char *buffered;
+	size_t n_buffered;
 };
 
 struct link_cb {
@@ -50,7 +54,8 @@ struct link_cb {
 	void (*on_drained)(void *arg);
 };
 
-/* Never calls back before returning. */
+/* Never calls back before returning. NULL: no memory for what was buffered; the
+ * descriptors are closed all the same. */
 struct link *link_new(
     struct loop *l, const struct link_opts *o, const struct link_cb *cb, void *arg);
 /* Allowed inside callbacks; no callback comes after. */

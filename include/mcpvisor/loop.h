@@ -7,6 +7,7 @@
 #define MCPVISOR_LOOP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct loop;
@@ -69,6 +70,25 @@ struct watch {
 void watch_init(struct watch *w, struct loop *l, int fd, watch_fn *fn, void *arg);
 void watch_want(struct watch *w, unsigned want); /* level-triggered; 0 pauses */
 void watch_fini(struct watch *w);
+
+/* Waiting until there is memory again (mem.h): fn comes when mem_is_short is over, or
+ * mem_is_exhausted for one that is vital; in the order of asking, the vital ones first,
+ * looked at every 20 ms. Whoever is called looks anew before it takes memory. One whose
+ * peer hangs up meanwhile becomes vital. A member of its owner. */
+struct mem_wait {
+	struct mem_wait *next, **prev;
+	struct loop *loop;
+	loop_fn *fn;
+	void *arg;
+	int fd; /* where its peer is; -1: nowhere */
+	bool is_vital;
+};
+void mem_wait_init(struct mem_wait *w, struct loop *l, loop_fn *fn, void *arg);
+bool mem_wait_is_needed(const struct mem_wait *w);
+void mem_wait_start(struct mem_wait *w);  /* again while waiting: nothing */
+void mem_wait_cancel(struct mem_wait *w); /* fine on zeroed memory and when not waiting */
+bool mem_wait_is_set(const struct mem_wait *w);
+size_t loop_mem_waits(const struct loop *l); /* how many wait now */
 
 /* A signal as an event; fn gets arg. One handler a signal: false if there is one
  * already or the system refuses. fn NULL ends it. Unblocks the signal. */

@@ -26,6 +26,11 @@ struct stream_opts {
 	int wfd;	/* -1: read only; may equal rfd for a socket */
 	size_t in_max;	/* the most unconsumed input; reading pauses there */
 	size_t out_max; /* the most queued output */
+	/* Reads on while memory is short (mem_is_short), up to mem_is_exhausted: what it
+	 * brings ends calls, and so gets memory free. Others wait from the budget on, and
+	 * in the order in which they came they go on when there is room again. One whose
+	 * peer has hung up counts as vital, so that its end is seen. */
+	bool is_vital;
 };
 
 struct stream_cb {
@@ -53,6 +58,10 @@ void stream_free(struct stream *s);
 /* Input: a pointer to all unconsumed bytes, valid until the next call. */
 const char *stream_peek(const struct stream *s, size_t *n);
 void stream_consume(struct stream *s, size_t n);
+/* Bytes that were read from the descriptor already, before the stream was made; before
+ * its first turn. MV_NOMEM: nothing happened. */
+enum mv_err stream_put_back(
+    struct stream *s, const char *p, size_t n) MCPVISOR_MUST_CHECK;
 /* While paused nothing is read and no on_input or on_read_end comes; after it,
  * what is left is offered again. */
 void stream_pause(struct stream *s, bool paused);

@@ -49,6 +49,7 @@ struct loop {
 	struct deferred *running; /* what is left of this turn's work */
 	struct garbage *garbage, **garbage_tail;
 	struct loop_signal signals[NSIG];
+	struct mem_waits waits;
 	bool stopping;
 	int code;
 };
@@ -81,6 +82,8 @@ loop_new(void)
 	struct event_config *conf;
 	struct loop *l;
 
+	/* Before libevent takes any: what it holds for us counts as ours. */
+	event_set_mem_functions(mem_lib_alloc, mem_lib_realloc, mem_free);
 	event_set_log_callback(on_libevent_log);
 	event_set_fatal_callback(on_libevent_fatal);
 	/* A peer that reads no more is an error of that write, not our end. */
@@ -99,6 +102,7 @@ loop_new(void)
 		mem_free(l);
 		return NULL;
 	}
+	mem_waits_init(&l->waits, l);
 	return l;
 }
 
@@ -126,6 +130,7 @@ loop_free(struct loop *l)
 	for (int i = 0; i < NSIG; i++)
 		if (l->signals[i].ev)
 			event_free(l->signals[i].ev);
+	mem_waits_fini(&l->waits);
 	event_base_free(l->base);
 	l->magic = 0;
 	mem_free(l);
@@ -135,6 +140,18 @@ struct event_base *
 loop_base(const struct loop *l)
 {
 	return l->base;
+}
+
+struct mem_waits *
+loop_waits(struct loop *l)
+{
+	return &l->waits;
+}
+
+size_t
+loop_mem_waits(const struct loop *l)
+{
+	return l->waits.n;
 }
 
 void

@@ -3,10 +3,20 @@
 #ifndef MCPVISOR_LOOP_PRIV_H
 #define MCPVISOR_LOOP_PRIV_H
 
-#include <stdint.h>
+#include "mcpvisor/loop.h"
 
 struct event_base;
-struct loop;
+
+/* Who waits for memory; loop_mem.c. */
+struct mem_waits {
+	struct mem_wait *ordinary, **ordinary_tail;
+	struct mem_wait *vital, **vital_tail;
+	struct timer timer; /* set while anybody waits */
+	size_t n, skip;
+};
+void mem_waits_init(struct mem_waits *m, struct loop *l);
+void mem_waits_fini(struct mem_waits *m);
+struct mem_waits *loop_waits(struct loop *l);
 
 struct event_base *loop_base(const struct loop *l);
 /* Counts and logs a callback that began at start (clock_now_ms) and took too

@@ -7,7 +7,8 @@
  * Invariants: after a callback s->dead is looked at before anything else; the
  * memory of s and of its input outlives the turn in which it was freed; while a
  * reader has asked for another go nothing more is read, so that a burst waits
- * in the pipe and not in our memory.
+ * in the pipe and not in our memory; nor is it while memory is short, though what
+ * has been read is offered all the same.
  */
 #include "mcpvisor/stream.h"
 
@@ -30,7 +31,8 @@ static char g_stream_scratch[READ_BYTES];
 static bool
 stream_may_read(const struct stream *s)
 {
-	return s->r.fd >= 0 && !s->in_ended && !s->paused && s->in_len < s->in_max;
+	return s->r.fd >= 0 && !s->in_ended && !s->paused && s->in_len < s->in_max &&
+	       !mem_wait_is_set(&s->wait);
 }
 
 static void
@@ -179,6 +181,10 @@ stream_in_turn(struct stream *s)
 
 		if (s->again || !stream_may_read(s))
 			break;
+		if (mem_wait_is_needed(&s->wait)) {
+			mem_wait_start(&s->wait);
+			break;
+		}
 		more = stream_fill(s);
 		if (s->in_len > before)
 			s->cb.on_input(s->arg);
@@ -195,6 +201,15 @@ on_readable(void *arg, unsigned ready)
 
 	MCPVISOR_ASSERT(s->magic == STREAM_MAGIC);
 	(void)ready;
+	stream_in_turn(s);
+}
+
+static void
+on_memory(void *arg)
+{
+	struct stream *s = arg;
+
+	MCPVISOR_ASSERT(s->magic == STREAM_MAGIC);
 	stream_in_turn(s);
 }
 
@@ -238,6 +253,9 @@ stream_new(
 	s->same_fd = o->rfd >= 0 && o->rfd == o->wfd;
 	deferred_init(&s->later_in, l, on_later_in, s);
 	deferred_init(&s->later_out, l, stream_on_later_out, s);
+	mem_wait_init(&s->wait, l, on_memory, s);
+	s->wait.fd = o->rfd;
+	s->wait.is_vital = o->is_vital;
 	if (o->rfd >= 0) {
 		stream_fd_adopt(&s->r, o->rfd);
 		watch_init(&s->r_watch, l, o->rfd, on_readable, s);
@@ -278,6 +296,7 @@ stream_free(struct stream *s)
 	watch_fini(&s->w_watch);
 	deferred_cancel(&s->later_in);
 	deferred_cancel(&s->later_out);
+	mem_wait_cancel(&s->wait);
 	stream_out_drop(s);
 	if (!s->same_fd)
 		stream_fd_close(&s->w);
@@ -300,6 +319,15 @@ stream_consume(struct stream *s, size_t n)
 	s->in_len -= n;
 	if (!s->dead)
 		stream_in_update(s);
+}
+
+enum mv_err
+stream_put_back(struct stream *s, const char *p, size_t n)
+{
+	if (!stream_in_append(s, p, n))
+		return MV_NOMEM;
+	stream_again(s);
+	return MV_OK;
 }
 
 void

@@ -45,6 +45,7 @@ struct stream {
 	bool same_fd, dead;
 	struct watch r_watch, w_watch;
 	struct deferred later_in, later_out;
+	struct mem_wait wait;
 
 	size_t in_max;
 	char *in;

@@ -230,6 +230,7 @@ link_new(struct loop *l, const struct link_opts *o, const struct link_cb *cb, vo
 	    .rfd = o->rfd,
 	    .wfd = o->wfd,
 	    .in_max = o->message_max + IN_ROOM,
+	    .is_vital = o->is_vital,
 	    .out_max = o->out_max,
 	};
 	struct link *k = mem_xcalloc(1, sizeof(*k));
@@ -241,6 +242,11 @@ link_new(struct loop *l, const struct link_opts *o, const struct link_cb *cb, vo
 	k->want_uris = o->want_uris;
 	framer_init(&k->framer, o->message_max);
 	k->stream = stream_new(l, &so, &stream_cb, k);
+	if (o->n_buffered > 0 &&
+	    stream_put_back(k->stream, o->buffered, o->n_buffered) != MV_OK) {
+		link_free(k);
+		return NULL;
+	}
 	return k;
 }
 

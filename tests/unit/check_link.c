@@ -389,6 +389,53 @@ START_TEST(test_send_is_all_or_nothing)
 }
 END_TEST
 
+/* What somebody has read before us comes first, whole lines and the beginning of one. */
+START_TEST(test_buffered)
+{
+	static const char text[] = CALL("1") "\n" CALL("2") "\n" CALL("3") "\n";
+	struct link_opts o = {.wfd = -1, .message_max = MESSAGE_MAX};
+	size_t all = sizeof(text) - 1, part = (size_t)_i * 7 > all ? all : (size_t)_i * 7;
+	int fd[2];
+
+	link_free(k);
+	close(in_fd);
+	ck_assert_int_eq(pipe2(fd, O_CLOEXEC), 0);
+	in_fd = fd[1];
+	o.rfd = fd[0];
+	o.buffered = text;
+	o.n_buffered = part;
+	k = link_new(l, &o, &cb, NULL);
+	ck_assert_ptr_nonnull(k);
+	ck_assert_int_eq(messages, 0);
+	/* Nobody has to say more for what is there to be heard. */
+	while (part == all && messages < 3) {
+		timer_set(&soon, 1); /* at 0 the loop would stop before its own work */
+		loop_run(l);
+	}
+	feed(text + part, all - part);
+	end_input();
+	ck_assert_str_eq(buf_cstr(&seen), "q1 q2 q3 ");
+	ck_assert_int_eq(ends, 1);
+}
+END_TEST
+
+START_TEST(test_buffered_no_memory)
+{
+	struct link_opts o = {.wfd = -1, .message_max = MESSAGE_MAX};
+	int fd[2];
+
+	ck_assert_int_eq(pipe2(fd, O_CLOEXEC), 0);
+	o.rfd = fd[0];
+	o.buffered = "x";
+	o.n_buffered = 1;
+	mem_fail_at(1, 1);
+	ck_assert_ptr_null(link_new(l, &o, &cb, NULL));
+	mem_fail_at(0, 0);
+	ck_assert_int_eq(fcntl(fd[0], F_GETFD), -1);
+	close(fd[1]);
+}
+END_TEST
+
 START_TEST(test_scan)
 {
 	static const char text[] = CALL("\"x\"");
@@ -420,6 +467,8 @@ main(void)
 	tcase_add_loop_test(tc, test_free_inside_callback, 0, 4);
 	tcase_add_test(tc, test_send);
 	tcase_add_test(tc, test_send_is_all_or_nothing);
+	tcase_add_loop_test(tc, test_buffered, 0, 18);
+	tcase_add_test(tc, test_buffered_no_memory);
 	tcase_add_test(tc, test_scan);
 	suite_add_tcase(s, tc);
 	srunner_run_all(r, CK_NORMAL);

@@ -6,147 +6,11 @@
  */
 #include "mcpvisor/listener.h"
 
-#include "mcpvisor/loop.h"
+#include "listener_rig.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
-
-#include <arpa/inet.h>
-#include <check.h>
-#include <netinet/in.h>
-
-#define BOUND_MS 20000
-
-static struct loop *l;
-static struct timer bound;
-static struct listener *it;
-static struct mv_errtext et;
-static int accepted, fds[8];
-static uid_t last_uid;
-static bool free_inside;
-static char folder[64], path[96], address[128];
-
-static void
-on_bound(void *arg)
-{
-	(void)arg;
-	ck_abort_msg("nothing happened in time");
-}
-
-static void
-on_accept(void *arg, int fd, uid_t uid)
-{
-	ck_assert_ptr_eq(arg, &accepted);
-	ck_assert_int_lt(accepted, 8);
-	fds[accepted++] = fd;
-	last_uid = uid;
-	if (free_inside) {
-		listener_free(it);
-		it = NULL;
-	}
-	loop_stop(l, 0);
-}
-
-static const struct listener_cb cb = {on_accept};
-
-static void
-on_stop(void *arg)
-{
-	(void)arg;
-	loop_stop(l, 0);
-}
-
-static void
-settle(void)
-{
-	struct timer soon;
-
-	timer_init(&soon, l, on_stop, NULL);
-	for (int i = 0; i < 2; i++) {
-		timer_set(&soon, 0);
-		loop_run(l);
-	}
-	timer_fini(&soon);
-}
-
-static enum mv_err
-start(const char *where)
-{
-	return listener_new(l, where, &cb, &accepted, &it, &et);
-}
-
-static int
-dial(const char *where)
-{
-	union {
-		struct sockaddr sa;
-		struct sockaddr_in v4;
-		struct sockaddr_in6 v6;
-		struct sockaddr_un un;
-	} a;
-	socklen_t len = sizeof(a);
-	const char *port = strrchr(where, ':') + 1;
-	int fd;
-
-	memset(&a, 0, sizeof(a));
-	if (strncmp(where, "unix:", 5) == 0) {
-		a.un.sun_family = AF_UNIX;
-		snprintf(a.un.sun_path, sizeof(a.un.sun_path), "%s", where + 5);
-		len = sizeof(a.un);
-	} else if (where[0] == '[') {
-		a.v6.sin6_family = AF_INET6;
-		a.v6.sin6_addr = in6addr_loopback;
-		a.v6.sin6_port = htons((uint16_t)strtoul(port, NULL, 10));
-		len = sizeof(a.v6);
-	} else {
-		a.v4.sin_family = AF_INET;
-		a.v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-		a.v4.sin_port = htons((uint16_t)strtoul(port, NULL, 10));
-		len = sizeof(a.v4);
-	}
-	fd = socket(a.sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	ck_assert_int_ge(fd, 0);
-	if (connect(fd, &a.sa, len) != 0) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
-
-static void
-setup(void)
-{
-	l = loop_new();
-	timer_init(&bound, l, on_bound, NULL);
-	timer_set(&bound, BOUND_MS);
-	it = NULL;
-	accepted = 0;
-	free_inside = false;
-	memset(&et, 0, sizeof(et));
-	snprintf(folder, sizeof(folder), "/tmp/check-listener-XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(folder));
-	snprintf(path, sizeof(path), "%s/sock", folder);
-	snprintf(address, sizeof(address), "unix:%s", path);
-}
-
-static void
-teardown(void)
-{
-	listener_free(it);
-	for (int i = 0; i < accepted; i++)
-		close(fds[i]);
-	timer_fini(&bound);
-	loop_free(l);
-	unlink(path);
-	ck_assert_int_eq(rmdir(folder), 0);
-}
 
 static const struct {
 	const char *address;
@@ -158,6 +22,10 @@ static const struct {
     {":0", true, true},
     {"localhost:80", true, true},
     {"unix:/run/x", true, true},
+    {"systemd:web", true, true},
+    {"systemd:", false, false},
+    {"systemd:a:b", false, false},
+    {"systemd:a b", false, false},
     {"0.0.0.0:80", true, false},
     {"[::]:80", true, false},
     {"192.0.2.1:65535", true, false},
@@ -324,11 +192,21 @@ START_TEST(test_pause)
 }
 END_TEST
 
+/* valgrind plays the limit itself: the kernel's accept has worked by then, and what it
+ * gave is closed before we hear EMFILE, so that client is lost and never comes again. */
+static bool
+limit_is_played(void)
+{
+	const char *preload = getenv("LD_PRELOAD");
+
+	return preload != NULL && strstr(preload, "vgpreload") != NULL;
+}
+
 /* Without a free descriptor nothing spins, and later it goes on by itself. */
 START_TEST(test_shortage)
 {
 	struct rlimit old, tight;
-	int fd, probe, turns = 0;
+	int fd, probe, turns = 0, again = -1;
 
 	ck_assert_int_eq(start(":0"), MV_OK);
 	fd = dial(listener_address(it));
@@ -343,10 +221,14 @@ START_TEST(test_shortage)
 		settle();
 	ck_assert_int_eq(accepted, 0);
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &old), 0);
+	if (limit_is_played())
+		again = dial(listener_address(it));
 	settle();
 	ck_assert_int_eq(accepted, 0); /* its second is not over */
 	loop_run(l);
 	ck_assert_int_eq(accepted, 1);
+	if (again >= 0)
+		close(again);
 	close(fd);
 }
 END_TEST
@@ -356,11 +238,7 @@ main(void)
 {
 	Suite *suite = suite_create("listener");
 	TCase *tc = tcase_create("all");
-	SRunner *r = srunner_create(suite);
-	int failed;
 
-	tcase_set_timeout(tc, 60);
-	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(
 	    tc, test_addresses, 0, sizeof(addresses) / sizeof(addresses[0]));
 	tcase_add_loop_test(tc, test_tcp, 0, sizeof(tcp) / sizeof(tcp[0]));
@@ -371,9 +249,5 @@ main(void)
 	tcase_add_test(tc, test_free_inside);
 	tcase_add_test(tc, test_pause);
 	tcase_add_test(tc, test_shortage);
-	suite_add_tcase(suite, tc);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite, tc);
 }

@@ -36,6 +36,7 @@ struct fake_free {
 };
 
 struct loop {
+	struct mem_wait *waits, **waits_tail;
 	struct event *events;
 	struct deferred *deferred, **deferred_tail;
 	struct fake_free *frees, **frees_tail;
@@ -61,6 +62,7 @@ loop_new(void)
 {
 	struct loop *l = mem_xcalloc(1, sizeof(*l));
 
+	l->waits_tail = &l->waits;
 	l->deferred_tail = &l->deferred;
 	l->frees_tail = &l->frees;
 	clock_set_source(fake_now);
@@ -95,6 +97,7 @@ loop_free(struct loop *l)
 	/* Whoever made it has to end it. */
 	MCPVISOR_ASSERT(l->events == NULL);
 	MCPVISOR_ASSERT(l->deferred == NULL);
+	MCPVISOR_ASSERT(l->waits == NULL);
 	clock_set_source(NULL);
 	mem_free(l);
 }
@@ -276,6 +279,79 @@ loop_defer_free(struct loop *l, loop_fn *fn, void *p)
 	l->frees_tail = &f->next;
 }
 
+/* ---- memory ---- */
+
+/* Looked at every turn, hang-ups not at all. */
+
+void
+mem_wait_init(struct mem_wait *w, struct loop *l, loop_fn *fn, void *arg)
+{
+	*w = (struct mem_wait){.loop = l, .fn = fn, .arg = arg, .fd = -1};
+}
+
+bool
+mem_wait_is_needed(const struct mem_wait *w)
+{
+	return w->is_vital ? mem_is_exhausted() : mem_is_short();
+}
+
+void
+mem_wait_start(struct mem_wait *w)
+{
+	struct loop *l = w->loop;
+
+	if (w->prev != NULL)
+		return;
+	w->next = NULL;
+	w->prev = l->waits_tail;
+	*l->waits_tail = w;
+	l->waits_tail = &w->next;
+}
+
+void
+mem_wait_cancel(struct mem_wait *w)
+{
+	if (w->prev == NULL)
+		return;
+	*w->prev = w->next;
+	if (w->next != NULL)
+		w->next->prev = w->prev;
+	else
+		w->loop->waits_tail = w->prev;
+	w->next = NULL;
+	w->prev = NULL;
+}
+
+bool
+mem_wait_is_set(const struct mem_wait *w)
+{
+	return w->prev != NULL;
+}
+
+size_t
+loop_mem_waits(const struct loop *l)
+{
+	size_t n = 0;
+
+	for (const struct mem_wait *w = l->waits; w != NULL; w = w->next)
+		n++;
+	return n;
+}
+
+static bool
+fake_run_waits(struct loop *l)
+{
+	struct mem_wait *w = l->waits;
+
+	while (w != NULL && mem_wait_is_needed(w))
+		w = w->next;
+	if (w == NULL)
+		return false;
+	mem_wait_cancel(w);
+	w->fn(w->arg);
+	return true;
+}
+
 /* ---- signals ---- */
 
 bool
@@ -384,6 +460,7 @@ fake_loop_turn(struct loop *l)
 	bool any = fake_run_watches(l);
 
 	any |= fake_run_timers(l);
+	any |= fake_run_waits(l);
 	any |= fake_run_deferred(l);
 	any |= fake_run_frees(l);
 	return any;
