@@ -23,6 +23,8 @@ struct backoff {
 };
 
 void backoff_init(struct backoff *b, const struct backoff_opts *o);
+/* Other limits for the deaths to come; those so far stay counted. */
+void backoff_set_opts(struct backoff *b, const struct backoff_opts *o);
 /* Counts a death after uptime_ms. True: try again after *delay_ms, which is
  * base * 2^(deaths-1), capped, less up to a quarter at random. False: give up. */
 bool backoff_death(struct backoff *b, uint64_t uptime_ms, uint32_t *delay_ms);

@@ -54,6 +54,13 @@
 #define CAP_INSTANCES 256
 /* Upstreams in one file. */
 #define CAP_UPSTREAMS 1000
+/* Profiles in one conf; one view more is for endpoints that name none. */
+#define CAP_PROFILES 31
+/* A conf file, and one line of the control socket either way. */
+#define CAP_CONF_BYTES	  (4u * 1024 * 1024)
+#define CAP_CONTROL_BYTES (16u * 1024 * 1024)
+/* What is kept on disk of one upstream. */
+#define CAP_MEMORY_BYTES (64u * 1024 * 1024)
 /* An imported file. */
 #define CAP_IMPORT_BYTES (4u * 1024 * 1024)
 

@@ -61,6 +61,7 @@ enum child_verdict {
 struct child_end {
 	enum mv_err err; /* MV_SPAWN, MV_DIED, MV_STOPPING (we ended it), MV_PROTOCOL
 			    (child_fail) */
+	bool is_clean;	 /* it exited with status 0 */
 	char text[512];	 /* "exited with status 1", "killed by signal 9 (Killed)", "cannot
 			    execute foo (PATH=...): No such file or directory"; then the
 			    last line of stderr in quotes, if any, escaped and cut */
@@ -110,6 +111,9 @@ void child_restart(struct child *c, const char *reason);
 void child_fail(struct child *c, const char *reason);
 /* Replaces the ladder, also for a stop under way. */
 void child_set_ladder(struct child *c, const struct child_ladder *l);
+/* Replaces all of it: strings, ladder, back-off. The strings before may go then. What is
+ * running or waits for its start goes on; its death is the first that is counted so. */
+void child_set_opts(struct child *c, const struct child_opts *o);
 /* The owner of out_fd saw its end. Once a process, not after on_down; not needed in
  * on_force_close. */
 void child_output_ended(struct child *c);

@@ -62,6 +62,8 @@ void ulist_fini(struct ulist *l);
  * MV_NOMEM. */
 enum mv_err ulist_add_page(struct ulist *l, struct jtext result, struct jtext *cursor,
     unsigned *skipped) MCPVISOR_MUST_CHECK;
+/* Takes one definition. MV_PROTOCOL: it has no usable name; MV_TOO_LONG, MV_NOMEM. */
+enum mv_err ulist_add_def(struct ulist *l, struct jtext def) MCPVISOR_MUST_CHECK;
 
 static inline struct jtext
 ulist_def(const struct ulist *l, uint32_t i)

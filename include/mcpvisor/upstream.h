@@ -30,6 +30,8 @@ struct upstream_req;
 	X(INIT, "init")	    /* initialize sent alone, or discover refused */             \
 	X(LATE, "late")	    /* initialize refused, discover may still answer */          \
 	X(READY, "ready")   /* takes calls */                                            \
+	X(ASLEEP, "asleep") /* no process until it is used; its lists are known */       \
+	X(WAKING, "waking") /* wanted again; its last process is on its way out */       \
 	X(PARKED, "parked") /* failed too often, or cannot run */
 
 enum upstream_state {
@@ -76,6 +78,7 @@ struct upstream_req {
 	uint64_t id;	    /* ours; 0 while held */
 	struct upstream_req *next, **prev;
 	uint64_t started_ms, heard_ms;
+	uint32_t call_ms, call_max_ms; /* 0: the upstream's; set by the owner */
 	enum method method;
 	enum mcp_level level; /* what it wants of log messages; MCP_LV_MAX: nothing */
 	bool is_call;	      /* a client's; set by upstream_send */
@@ -89,7 +92,11 @@ struct upstream_call {
 	const char *base;
 	size_t len;
 	const struct json_msg *json;
-	struct json_edit target;  /* name as the upstream knows it; put NULL: none */
+	struct json_edit
+	    target; /* name or URI as the upstream knows it; put NULL: none */
+	/* Arguments that replace the client's, or, with len 0, go in at off after a
+	 * comma or "{" that they bring along; put NULL: none. */
+	struct json_edit arguments;
 	struct jtext client_info; /* for a message that carries none itself */
 	enum mcp_level level;	  /* MCP_LV_MAX: none asked for */
 };
@@ -116,6 +123,12 @@ struct upstream_cb {
 	void (*on_updated)(void *arg, struct upstream *u, const struct link_msg *m);
 	/* upstream_stop has done its work. */
 	void (*on_stopped)(void *arg, struct upstream *u);
+	/* What upstream_put_memory would say is new: not what it said when this came
+	 * last, or this never came. Once a burst of changes, maybe inside of
+	 * upstream_stop; may be NULL. */
+	void (*on_memory)(void *arg, struct upstream *u);
+	/* The last call in flight has ended; may be NULL. From a turn of its own. */
+	void (*on_idle)(void *arg, struct upstream *u);
 };
 
 /* What it offers, known once it was ready; kept while it is down. */
@@ -129,7 +142,26 @@ struct upstream *upstream_new(struct loop *l, struct spawner *sp,
     const struct upstream_conf *conf, const struct upstream_cb *cb, void *arg);
 /* Stopped, parked or never started; else its process is killed on the spot. */
 void upstream_free(struct upstream *u);
+/* By its start mode: an on_use one whose lists are known goes to sleep instead. */
 void upstream_start(struct upstream *u);
+/* Whatever the mode; ends sleep, back-off and parking. */
+void upstream_wake(struct upstream *u);
+/* Its process goes by the ladder and a new one comes; what is in flight fails. */
+void upstream_restart(struct upstream *u, const char *reason);
+/* Goes by another conf from now on; upstream_conf_is_same_process of both. */
+void upstream_set_conf(struct upstream *u, const struct upstream_conf *conf);
+/* Keeps one more reason not to stop u when it is idle (a stream, a task), or one less. */
+void upstream_hold(struct upstream *u, bool hold);
+
+/* What a later process can use of u before it has answered: lists, capabilities, era,
+ * instructions. Nothing is appended before u was ready, or took such bytes, once. Lists
+ * that never came are not among them. */
+void upstream_put_memory(const struct upstream *u, struct buf *out);
+/* Takes it back, before upstream_start; u then has lists that are known, stale (ttl 0),
+ * and is settled if they are all there. MV_PROTOCOL: not such bytes, and nothing
+ * happened; MV_NOMEM. */
+enum mv_err upstream_take_memory(
+    struct upstream *u, const char *p, size_t n) MCPVISOR_MUST_CHECK;
 /* Fails what is in flight (MV_STOPPING), then the ladder. on_stopped may come before
  * returning. */
 void upstream_stop(struct upstream *u, const struct child_ladder *ladder);
@@ -145,6 +177,8 @@ const struct upstream_caps *upstream_caps(const struct upstream *u);
 /* Its instructions, NULL if none. */
 const char *upstream_instructions(const struct upstream *u);
 const struct ulist *upstream_list(const struct upstream *u, enum list_kind kind);
+/* The revision it spoke when it was ready the last time; "" if it never was. */
+const char *upstream_revision_text(const struct upstream *u);
 /* Why it is not ready, for people; "" if it is. */
 const char *upstream_reason(const struct upstream *u);
 
@@ -164,6 +198,26 @@ enum mv_err upstream_ask(struct upstream *u, struct upstream_req *r, enum method
 void upstream_cancel(struct upstream_req *r, const struct link_msg *cancel);
 /* Requests of clients in flight or held. */
 size_t upstream_in_flight(const struct upstream *u);
+
+/* Counts since it was made. */
+struct upstream_stats {
+	uint64_t calls;			  /* that came, refused ones too */
+	uint64_t returned;		  /* answered, by a result or an error */
+	uint64_t rpc_errors, tool_errors; /* of those: JSON-RPC errors, isError results */
+	uint64_t failed;		  /* ended without an answer */
+	uint64_t timeouts, busy;	  /* of those */
+	uint64_t cancelled;
+	uint64_t noise_lines;
+	uint32_t restarts;	      /* starts after the first */
+	uint32_t held;		      /* calls that wait now */
+	size_t held_bytes, out_bytes; /* that wait for the start, for its reading */
+	uint64_t state_ms;	      /* in its state */
+	pid_t pid;		      /* 0: none */
+	uint64_t next_ms;	      /* until the next start; 0: none is due */
+};
+struct upstream_stats upstream_stats(const struct upstream *u);
+/* A call that was refused before it came to upstream_send (there is no instance). */
+void upstream_note_busy(struct upstream *u);
 /* Visits each of them. fn returns false to stop. */
 void upstream_each_req(
     struct upstream *u, bool (*fn)(struct upstream_req *r, void *arg), void *arg);

@@ -7,26 +7,66 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "mcpvisor/buf.h"
 #include "mcpvisor/err.h"
 
 enum era_pin { ERA_AUTO, ERA_LEGACY, ERA_MODERN };
-/* Who shares an instance: all clients, or nobody. */
-enum isolation { ISOLATION_SHARED, ISOLATION_SESSION };
+/* Who shares an instance: as the upstream turns out to need it, all clients, nobody, or
+ * not even two calls. */
+enum isolation { ISOLATION_AUTO, ISOLATION_SHARED, ISOLATION_SESSION, ISOLATION_CALL };
+enum start_mode { START_EAGER, START_ON_USE };
+/* What a client's call to a tool gets when the upstream fails. */
+enum failure_mode { FAILURE_ERROR, FAILURE_TOOL_ERROR };
+
+/* Patterns: names with * and ?, or @read_only, @destructive, @idempotent, @open_world for
+ * what a tool's annotations say. Both NULL-terminated or NULL. */
+struct filter {
+	char **allow; /* NULL: everything */
+	char **deny;  /* wins */
+};
+
+/* One tool seen otherwise than its upstream offers it. */
+struct tool_shape {
+	char *tool;	   /* as the upstream calls it */
+	char *name;	   /* in place of it, before the prefix; NULL: the same */
+	char *description; /* NULL: the same */
+	char *fixed;	   /* text of a JSON object: arguments that no client chooses */
+	char *defaults;	   /* the same: arguments for clients that give none */
+	uint32_t call_ms, call_max_ms; /* 0: the upstream's */
+};
 
 struct upstream_conf {
-	char *name;   /* as in the file */
-	char **argv;  /* command first; NULL-terminated */
-	char **env;   /* the whole environment of the child, "K=V"; NULL-terminated */
-	char *path;   /* its PATH */
-	char *cwd;    /* NULL: ours */
-	char *prefix; /* before published names; NULL: the mapped name and "__" */
+	char *name;	  /* as in the file */
+	char **argv;	  /* command first; NULL-terminated */
+	char **env;	  /* the whole environment of the child, "K=V"; NULL-terminated */
+	char **own_env;	  /* what of it the conf gave, the same; NULL: nothing */
+	char *path;	  /* its PATH */
+	char *cwd;	  /* NULL: ours */
+	char *prefix;	  /* before published names; NULL: the mapped name and "__" */
+	char *uri_prefix; /* before published URIs; NULL: none */
+	bool enabled;
 	enum era_pin era;
 	enum isolation isolation;
+	enum start_mode start;
+	enum failure_mode failure;
+	bool rescue_errors; /* -32602 and -32603 of a known tool become isError results */
+	uint32_t max_instances;	  /* 32: of clients' or calls' own */
+	uint32_t idle_stop_ms;	  /* without use, then its process stops; 0: never */
 	uint32_t probe_ms;	  /* 3000: discover alone, before initialize joins it */
 	uint32_t start_ms;	  /* 60000: from start to ready */
 	uint32_t call_ms;	  /* 300000: without an answer or progress */
 	uint32_t call_max_ms;	  /* 3600000: in all */
-	uint32_t restart_base_ms; /* 500 */
+	uint32_t queue_calls;	  /* CAP_UPSTREAM_CALLS: that wait or run */
+	uint64_t queue_bytes;	  /* CAP_UPSTREAM_HELD_BYTES: of those that wait */
+	uint32_t restart_base_ms; /* 500: first delay after a death, doubled by each */
+	uint32_t restart_max_ms;  /* 60000: longest delay */
+	uint32_t restart_limit;	  /* 10: deaths in a row, then it is parked; 0: never */
+	uint32_t stable_ms;	  /* 30000: uptime after which deaths are forgotten */
+	uint32_t term_ms;	  /* 2000: from closing stdin to TERM */
+	uint32_t kill_ms;	  /* 3000: from TERM to KILL */
+	struct filter tools, prompts, resources; /* of its own names, and URIs */
+	struct tool_shape *shapes;
+	size_t n_shapes;
 	/* Set: this entry cannot run; why, for the log and for its callers. */
 	enum mv_err broken;
 	char broken_text[256];
@@ -34,6 +74,18 @@ struct upstream_conf {
 
 /* Zero everything and set the defaults above; name is copied. */
 struct upstream_conf *upstream_conf_new(const char *name);
-void upstream_conf_free(struct upstream_conf *c); /* NULL is allowed */
+/* Wipes what may be secret. NULL is allowed. */
+void upstream_conf_free(struct upstream_conf *c);
+/* Appends bytes that are equal for two confs exactly if the same process would be
+ * started: command, arguments, folder, what the conf gave of the environment, era. They
+ * hold secrets. */
+void upstream_conf_put_identity(const struct upstream_conf *c, struct buf *out);
+/* Whether a process under a would serve b as well: same identity and isolation. */
+bool upstream_conf_is_same_process(
+    const struct upstream_conf *a, const struct upstream_conf *b);
+/* The shape of the tool with this name (decoded); NULL if there is none. */
+const struct tool_shape *upstream_conf_shape(
+    const struct upstream_conf *c, const char *tool, size_t n);
+void filter_free(struct filter *f); /* what it points to */
 
 #endif

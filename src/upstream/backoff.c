@@ -29,6 +29,12 @@ backoff_init(struct backoff *b, const struct backoff_opts *o)
 }
 
 void
+backoff_set_opts(struct backoff *b, const struct backoff_opts *o)
+{
+	b->o = *o;
+}
+
+void
 backoff_reset(struct backoff *b)
 {
 	b->deaths = 0;

@@ -421,6 +421,15 @@ child_set_ladder(struct child *c, const struct child_ladder *l)
 }
 
 void
+child_set_opts(struct child *c, const struct child_opts *o)
+{
+	c->o = *o;
+	c->err.name = o->spec.name;
+	backoff_set_opts(&c->backoff, &o->backoff);
+	child_set_ladder(c, &o->ladder);
+}
+
+void
 child_output_ended(struct child *c)
 {
 	child_dispatch(c, CHILD_EV_OUTPUT_ENDED);

@@ -98,6 +98,7 @@ void
 child_end_describe(struct child_end *end, const struct child_fate *f)
 {
 	end->err = f->err;
+	end->is_clean = f->err != MV_SPAWN && f->status == 0;
 	if (f->err == MV_SPAWN)
 		child_describe_spawn(end, f);
 	else

@@ -273,6 +273,7 @@ listen_on_ack(struct upstream *u, const struct link_msg *msg)
 	    NULL);
 	if (u->relisten)
 		modern_listen(u);
+	upstream_idle_arm(u);
 }
 
 static bool

@@ -141,6 +141,17 @@ ulist_add_item(struct ulist *l, struct jtext def, struct jtext name)
 	return MV_OK;
 }
 
+enum mv_err
+ulist_add_def(struct ulist *l, struct jtext def)
+{
+	struct jtext name = def_name(def, list_key(l->kind));
+
+	/* An empty name or one too long to route by cannot be called. */
+	if (jtext_type(name) != '"' || name.n <= 2 || name.n > CAP_URI_BYTES)
+		return MV_PROTOCOL;
+	return ulist_add_item(l, def, name);
+}
+
 /* The members of a page that count, found in one walk: a page may be megabytes. */
 struct page {
 	struct jtext array, cursor, ttl, scope;
@@ -202,13 +213,11 @@ ulist_add_page(
 	ulist_note_hints(l, &p);
 	json_iter_init(&it, p.array);
 	while (err == MV_OK && json_next_element(&it, &def)) {
-		struct jtext name = def_name(def, list_key(l->kind));
-
-		/* An empty name or one too long to route by cannot be called. */
-		if (jtext_type(name) != '"' || name.n <= 2 || name.n > CAP_URI_BYTES)
+		err = ulist_add_def(l, def);
+		if (err == MV_PROTOCOL) {
 			++*skipped;
-		else
-			err = ulist_add_item(l, def, name);
+			err = MV_OK;
+		}
 	}
 	l->pages++;
 	if (err == MV_OK && jtext_type(p.cursor) == '"')

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The life of an upstream: process up, era found, ready, gone, again.
+ * The life of an upstream: process up, era found, ready, asleep, gone, again.
  *
  *   DOWN --up--> PROBE --timer--> BOTH ----> READY --down--> DOWN
- *     |            |  refused        |  initialize refused
- *     +--> INIT <--+                 +--> LATE
+ *     |            |  refused        |         |  idle
+ *     +--> INIT <--+                 +--> LATE +--> ASLEEP --use--> WAKING --up--> PROBE
  *
  * Owns: the child, the link, the lists and every request in flight.
  * Driven by: callbacks of child and link, its timers, and the gateway.
  * Invariants: link is set exactly while a process runs and its output is open; era
- * is set exactly in READY; upstream_set_state is the only writer of state.
+ * is set exactly in READY; calls are held from WAKING on; upstream_set_state is the
+ * only writer of state.
  */
 #include "mcpvisor/upstream.h"
 
@@ -70,6 +71,23 @@ upstream_set_state(struct upstream *u, enum upstream_state next, const char *rea
 	    LOG_ESC(u->conf->name, strlen(u->conf->name)), state_names[u->state],
 	    state_names[next], reason);
 	u->state = next;
+	u->since_ms = clock_now_ms();
+}
+
+/* The conversation with this process is over. */
+static void
+upstream_hang_up(struct upstream *u)
+{
+	timer_clear(&u->probe_timer);
+	timer_clear(&u->start_timer);
+	timer_clear(&u->mute_timer);
+	timer_clear(&u->idle_timer);
+	upstream_lists_stop(u);
+	if (u->era != NULL)
+		u->era->on_down(u);
+	u->era = NULL;
+	upstream_forget(&u->discover);
+	upstream_forget(&u->init);
 }
 
 /* Handlers of the table. Each ends by at most one upstream_set_state. */
@@ -85,7 +103,8 @@ st_up(struct upstream *u)
 		return;
 	}
 	upstream_send_discover(u);
-	if (u->known_era != ERA_MODERN)
+	/* What was learnt in an earlier life may be out of date. */
+	if (u->known_era != ERA_MODERN || (u->recalled_era && u->conf->era == ERA_AUTO))
 		timer_set(&u->probe_timer, u->conf->probe_ms);
 	upstream_set_state(u, UPSTREAM_ST_PROBE, "up");
 }
@@ -98,8 +117,8 @@ st_ready(struct upstream *u, const struct era_ops *era, enum era_pin learnt)
 	upstream_forget(&u->discover);
 	u->era = era;
 	u->known_era = learnt;
-	u->skip_probe = u->excused = false;
-	u->was_ready = true;
+	u->skip_probe = u->excused = u->recalled_era = false;
+	u->has_memory = true;
 	u->reason[0] = '\0';
 	upstream_set_state(u, UPSTREAM_ST_READY, era->name);
 	child_note_ready(u->child);
@@ -109,6 +128,7 @@ st_ready(struct upstream *u, const struct era_ops *era, enum era_pin learnt)
 	era->on_ready(u);
 	upstream_lists_start(u);
 	upstream_send_held(u);
+	upstream_note_use(u);
 }
 
 static void
@@ -175,6 +195,22 @@ st_fail(struct upstream *u)
 	upstream_give_up(u, "handshake failed");
 }
 
+/* What an earlier life of ours learnt is out of date: this process can still be asked. */
+static void
+st_init_bad(struct upstream *u)
+{
+	if (!u->recalled_era || u->conf->era != ERA_AUTO) {
+		st_fail(u);
+		return;
+	}
+	u->recalled_era = false;
+	u->known_era = ERA_AUTO;
+	u->reason[0] = '\0';
+	upstream_send_discover(u);
+	timer_set(&u->probe_timer, u->conf->probe_ms);
+	upstream_set_state(u, UPSTREAM_ST_PROBE, "initialize_refused");
+}
+
 static void
 st_slow(struct upstream *u)
 {
@@ -190,19 +226,58 @@ st_down(struct upstream *u)
 {
 	const struct child_end *end = child_last_end(u->child);
 
-	timer_clear(&u->probe_timer);
-	timer_clear(&u->start_timer);
-	timer_clear(&u->mute_timer);
-	upstream_lists_stop(u);
-	if (u->era != NULL)
-		u->era->on_down(u);
-	u->era = NULL;
-	upstream_forget(&u->discover);
-	upstream_forget(&u->init);
+	upstream_hang_up(u);
 	upstream_set_state(u, UPSTREAM_ST_DOWN, "down");
 	if (u->reason[0] == '\0' && end->err != MV_OK)
-		upstream_set_reason(u, "%s", end->text);
+		upstream_set_end_reason(u, end);
 	upstream_fail_all(u, end->err == MV_OK ? MV_DIED : end->err, u->reason);
+}
+
+/* The process that we had sent away is gone; what comes next is decided already. */
+static void
+st_gone(struct upstream *u)
+{
+	timer_clear(&u->mute_timer);
+}
+
+static void
+st_sleep(struct upstream *u)
+{
+	upstream_hang_up(u);
+	upstream_lists_go_stale(u);
+	upstream_set_reason(u, "asleep until it is used");
+	upstream_set_state(u, UPSTREAM_ST_ASLEEP, "unused");
+	LOG_NOTICE("upstream", "asleep", "upstream=%s",
+	    LOG_ESC(u->conf->name, strlen(u->conf->name)));
+	child_stop(u->child);
+	upstream_settle(u);
+}
+
+static void
+st_wake(struct upstream *u)
+{
+	u->reason[0] = '\0';
+	upstream_set_state(u, UPSTREAM_ST_WAKING, "used");
+	child_start(u->child);
+}
+
+static void
+st_start(struct upstream *u)
+{
+	child_start(u->child);
+}
+
+static void
+st_restart(struct upstream *u)
+{
+	const char *why = u->restart_why;
+
+	upstream_hang_up(u);
+	upstream_set_reason(u, "restarts: %s", why);
+	upstream_set_state(u, UPSTREAM_ST_WAKING, "restart");
+	child_restart(u->child, why);
+	/* Those that were never sent wait on. */
+	upstream_fail_flying(u, MV_DIED, why);
 }
 
 static void
@@ -234,20 +309,24 @@ st_bug(struct upstream *u)
 
 /* clang-format off */
 static void (*const table[UPSTREAM_ST_MAX][UPSTREAM_EV_MAX])(struct upstream *) = {
-#define ROW(up, d_ok, d_leg, d_bad, i_ok, i_bad, probe, start, down, park)               \
+#define ROW(up, d_ok, d_leg, d_bad, i_ok, i_bad, probe, start, down, gone, park, sleep, wake, restart) \
 	{[UPSTREAM_EV_UP] = st_##up, [UPSTREAM_EV_DISCOVER_OK] = st_##d_ok,              \
 	 [UPSTREAM_EV_DISCOVER_LEGACY] = st_##d_leg, [UPSTREAM_EV_DISCOVER_BAD] = st_##d_bad, \
 	 [UPSTREAM_EV_INIT_OK] = st_##i_ok, [UPSTREAM_EV_INIT_BAD] = st_##i_bad,         \
 	 [UPSTREAM_EV_PROBE_TIMER] = st_##probe, [UPSTREAM_EV_START_TIMER] = st_##start, \
-	 [UPSTREAM_EV_DOWN] = st_##down, [UPSTREAM_EV_PARK] = st_##park}
-	/*                       up   disc_ok disc_legacy disc_bad init_ok init_bad probe start down  park */
-	[UPSTREAM_ST_DOWN]   = ROW(up,  bug,    bug,        bug,   bug,    bug,    bug,    bug,    down,   park),
-	[UPSTREAM_ST_PROBE]  = ROW(bug, modern, initialize, fail,  bug,    bug,    both,   slow,   down,   bug),
-	[UPSTREAM_ST_BOTH]   = ROW(bug, modern, init_alone, fail,  legacy, late,   bug,    slow,   down,   bug),
-	[UPSTREAM_ST_INIT]   = ROW(bug, bug,    bug,        bug,   legacy, fail,   bug,    slow,   down,   bug),
-	[UPSTREAM_ST_LATE]   = ROW(bug, modern, fail,       fail,  bug,    bug,    bug,    slow,   down,   bug),
-	[UPSTREAM_ST_READY]  = ROW(bug, bug,    bug,        bug,   ignore, ignore, bug,    bug,    down,   bug),
-	[UPSTREAM_ST_PARKED] = ROW(up,  bug,    bug,        bug,   bug,    bug,    bug,    bug,    ignore, ignore),
+	 [UPSTREAM_EV_DOWN] = st_##down, [UPSTREAM_EV_GONE] = st_##gone,                 \
+	 [UPSTREAM_EV_PARK] = st_##park, [UPSTREAM_EV_SLEEP] = st_##sleep,               \
+	 [UPSTREAM_EV_WAKE] = st_##wake, [UPSTREAM_EV_RESTART] = st_##restart}
+	/*                       up   disc_ok disc_legacy disc_bad init_ok init_bad probe start down  gone  park    sleep  wake    restart */
+	[UPSTREAM_ST_DOWN]   = ROW(up,  bug,    bug,        bug,   bug,    bug,    bug,    bug,    down,   bug,  park,   sleep, start,  start),
+	[UPSTREAM_ST_PROBE]  = ROW(bug, modern, initialize, fail,  bug,    bug,    both,   slow,   down,   down, bug,    bug,   ignore, restart),
+	[UPSTREAM_ST_BOTH]   = ROW(bug, modern, init_alone, fail,  legacy, late,   bug,    slow,   down,   down, bug,    bug,   ignore, restart),
+	[UPSTREAM_ST_INIT]   = ROW(bug, bug,    bug,        bug,   legacy, init_bad,   bug,    slow,   down,   down, bug,    bug,   ignore, restart),
+	[UPSTREAM_ST_LATE]   = ROW(bug, modern, fail,       fail,  bug,    bug,    bug,    slow,   down,   down, bug,    bug,   ignore, restart),
+	[UPSTREAM_ST_READY]  = ROW(bug, bug,    bug,        bug,   ignore, ignore, bug,    bug,    down,   down, bug,    sleep, ignore, restart),
+	[UPSTREAM_ST_ASLEEP] = ROW(bug, bug,    bug,        bug,   bug,    bug,    bug,    bug,    gone,   gone, bug,    bug,   wake,   wake),
+	[UPSTREAM_ST_WAKING] = ROW(up,  bug,    bug,        bug,   bug,    bug,    bug,    bug,    down,   gone, bug,    bug,   ignore, ignore),
+	[UPSTREAM_ST_PARKED] = ROW(up,  bug,    bug,        bug,   bug,    bug,    bug,    bug,    ignore, bug,  ignore, bug,   start,  start),
 #undef ROW
 };
 /* clang-format on */
@@ -273,110 +352,6 @@ on_start_timer(void *arg)
 	upstream_event(arg, UPSTREAM_EV_START_TIMER);
 }
 
-/* The child's callbacks. */
-
-static void
-on_child_up(void *arg, int in_fd, int out_fd)
-{
-	struct upstream *u = arg;
-	struct link_opts o = {.rfd = out_fd,
-	    .wfd = in_fd,
-	    .message_max = CAP_MESSAGE_BYTES,
-	    .out_max = CAP_OUT_BYTES,
-	    .want_uris = true};
-
-	MCPVISOR_ASSERT(u->magic == UPSTREAM_MAGIC && u->link == NULL);
-	u->reason[0] = '\0';
-	u->link = link_new(u->loop, &o, &upstream_link_cb, u);
-	upstream_event(u, UPSTREAM_EV_UP);
-}
-
-static void
-on_child_close_input(void *arg)
-{
-	struct upstream *u = arg;
-
-	if (u->link != NULL)
-		link_end_write(u->link, false);
-}
-
-static void
-on_child_force_close(void *arg)
-{
-	struct upstream *u = arg;
-
-	link_free(u->link);
-	u->link = NULL;
-}
-
-static enum child_verdict
-on_child_down(void *arg, const struct child_end *end, bool wanted)
-{
-	struct upstream *u = arg;
-	enum upstream_state was = u->state;
-	bool probing = was == UPSTREAM_ST_PROBE || was == UPSTREAM_ST_BOTH, excuse;
-
-	MCPVISOR_ASSERT(u->magic == UPSTREAM_MAGIC);
-	link_free(u->link);
-	u->link = NULL;
-	/* A legacy server may end because something came before initialize: it gets one
-	 * more start, uncounted, that spares it the probe. After that, failed starts
-	 * with and without it take turns. */
-	probing = probing && end->err == MV_DIED && u->conf->era == ERA_AUTO &&
-		  u->reason[0] == '\0'; /* else we gave it up, for what it said */
-	excuse = probing && wanted && !u->excused;
-	upstream_event(u, UPSTREAM_EV_DOWN);
-	u->skip_probe = probing;
-	if (excuse) {
-		u->excused = true;
-		u->reason[0] = '\0';
-		return CHILD_EXCUSE;
-	}
-	upstream_settle(u);
-	return CHILD_COUNT;
-}
-
-static void
-on_child_parked(void *arg)
-{
-	upstream_event(arg, UPSTREAM_EV_PARK);
-}
-
-static void
-on_child_stopped(void *arg)
-{
-	struct upstream *u = arg;
-
-	if (u->stopping)
-		u->cb->on_stopped(u->arg, u);
-}
-
-static const struct child_cb child_callbacks = {
-    .on_up = on_child_up,
-    .on_close_input = on_child_close_input,
-    .on_force_close = on_child_force_close,
-    .on_down = on_child_down,
-    .on_parked = on_child_parked,
-    .on_stopped = on_child_stopped,
-};
-
-static struct child *
-upstream_new_child(struct upstream *u, struct spawner *sp)
-{
-	struct child_opts o = {
-	    .spec = {.name = u->conf->name,
-		.argv = (const char *const *)u->conf->argv,
-		.envp = (const char *const *)u->conf->env,
-		.path = u->conf->path,
-		.cwd = u->conf->cwd},
-	    .backoff = backoff_defaults,
-	    .ladder = child_ladder_defaults,
-	};
-
-	o.backoff.base_ms = u->conf->restart_base_ms;
-	return child_new(u->loop, sp, &o, &child_callbacks, u);
-}
-
 struct upstream *
 upstream_new(struct loop *l, struct spawner *sp, const struct upstream_conf *conf,
     const struct upstream_cb *cb, void *arg)
@@ -390,15 +365,18 @@ upstream_new(struct loop *l, struct spawner *sp, const struct upstream_conf *con
 	u->loop = l;
 	u->known_era = conf->era;
 	u->level = MCP_LV_MAX;
+	u->since_ms = clock_now_ms();
 	buf_init(&u->scratch, CAP_MESSAGE_BYTES);
 	timer_init(&u->probe_timer, l, on_probe_timer, u);
 	timer_init(&u->start_timer, l, on_start_timer, u);
 	timer_init(&u->mute_timer, l, upstream_on_mute, u);
 	upstream_calls_init(u);
 	upstream_lists_init(u);
+	upstream_use_init(u);
+	upstream_memory_init(u);
 	era_modern_init(u);
 	if (conf->broken == MV_OK)
-		u->child = upstream_new_child(u, sp);
+		u->child = upstream_child_new(u, sp);
 	return u;
 }
 
@@ -414,6 +392,8 @@ upstream_free(struct upstream *u)
 	timer_fini(&u->probe_timer);
 	timer_fini(&u->start_timer);
 	timer_fini(&u->mute_timer);
+	upstream_use_fini(u);
+	upstream_memory_fini(u);
 	era_modern_fini(u);
 	buf_fini(&u->scratch);
 	mem_free(u->instructions);
@@ -429,69 +409,48 @@ upstream_start(struct upstream *u)
 		upstream_event(u, UPSTREAM_EV_PARK);
 		return;
 	}
-	child_start(u->child);
+	if (u->conf->start == START_ON_USE && child_state(u->child) == CHILD_ST_DOWN &&
+	    u->state == UPSTREAM_ST_DOWN && upstream_lists_are_known(u))
+		upstream_event(u, UPSTREAM_EV_SLEEP);
+	else if (u->state == UPSTREAM_ST_DOWN || u->state == UPSTREAM_ST_PARKED)
+		child_start(u->child);
+}
+
+void
+upstream_wake(struct upstream *u)
+{
+	if (u->stopping || u->child == NULL)
+		return;
+	upstream_event(u, UPSTREAM_EV_WAKE);
+	upstream_note_use(u);
+}
+
+void
+upstream_restart(struct upstream *u, const char *reason)
+{
+	if (u->stopping || u->child == NULL)
+		return;
+	u->restart_why = reason;
+	upstream_event(u, UPSTREAM_EV_RESTART);
+	u->restart_why = NULL;
 }
 
 void
 upstream_stop(struct upstream *u, const struct child_ladder *ladder)
 {
+	if (!u->stopping)
+		upstream_memory_flush(u);
 	u->stopping = true;
 	timer_clear(&u->probe_timer);
 	timer_clear(&u->start_timer);
+	timer_clear(&u->idle_timer);
 	upstream_lists_stop(u);
 	upstream_fail_all(u, MV_STOPPING, NULL);
 	if (u->child == NULL) {
 		u->cb->on_stopped(u->arg, u);
 		return;
 	}
+	u->stop_ladder = *ladder;
 	child_set_ladder(u->child, ladder);
 	child_stop(u->child);
-}
-
-const char *
-upstream_name(const struct upstream *u)
-{
-	return u->conf->name;
-}
-
-const struct upstream_conf *
-upstream_conf_of(const struct upstream *u)
-{
-	return u->conf;
-}
-
-enum upstream_state
-upstream_state(const struct upstream *u)
-{
-	return u->state;
-}
-
-bool
-upstream_is_settled(const struct upstream *u)
-{
-	return u->settled;
-}
-
-const struct upstream_caps *
-upstream_caps(const struct upstream *u)
-{
-	return &u->caps;
-}
-
-const char *
-upstream_instructions(const struct upstream *u)
-{
-	return u->instructions;
-}
-
-const struct ulist *
-upstream_list(const struct upstream *u, enum list_kind kind)
-{
-	return &u->lists[kind];
-}
-
-const char *
-upstream_reason(const struct upstream *u)
-{
-	return u->reason;
 }

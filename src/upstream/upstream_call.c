@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests to an upstream: composed by splicing, in flight by id, held while it
- * starts, ended once.
+ * Requests to an upstream: composed by splicing, in flight by id, ended once.
  *
- * Owns: copies of held messages; nothing else of a request.
+ * Owns: nothing of a request.
  * Driven by: the gateway (send, cancel), replies, the sweep timer, the life cycle.
  * Invariants: a request with u set is in exactly one of flying and held; by_id has
  * exactly the flying ones; only upstream_forget takes a request out.
@@ -14,50 +13,25 @@
 #include "mcpvisor/clock.h"
 #include "mcpvisor/log.h"
 #include "mcpvisor/mem.h"
-#include "mcpvisor/metrics.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define PIECES_MAX (2 * JSON_EDITS_MAX + 8)
+#define U64_DIGITS 20
 
-static void
-req_link_in(struct upstream *u, struct upstream_req *r, struct upstream_req **head)
+/* printf would cost more than the rest of a head. */
+static size_t
+put_u64(char *to, uint64_t v)
 {
-	r->next = *head;
-	if (r->next != NULL)
-		r->next->prev = &r->next;
-	r->prev = head;
-	*head = r;
-	r->u = u;
-}
+	char digits[U64_DIGITS];
+	size_t i = sizeof(digits);
 
-struct upstream_call_copy *
-upstream_call_dup(const struct upstream_call *c)
-{
-	struct upstream_call_copy *h = mem_try(sizeof(*h) + c->len);
-
-	if (h == NULL)
-		return NULL;
-	memcpy(h->bytes, c->base, c->len);
-	h->len = c->len;
-	h->json = *c->json;
-	h->call = *c;
-	h->call.base = h->bytes;
-	h->call.json = &h->json;
-	buf_init(&h->client_info, CAP_MESSAGE_BYTES);
-	json_put(&h->client_info, c->client_info);
-	h->call.client_info = (struct jtext){h->client_info.data, h->client_info.len};
-	return h;
-}
-
-void
-upstream_call_free(struct upstream_call_copy *c)
-{
-	if (c == NULL)
-		return;
-	buf_fini(&c->client_info);
-	mem_free(c);
+	do {
+		digits[--i] = (char)('0' + v % 10);
+		v /= 10;
+	} while (v > 0);
+	memcpy(to, digits + i, sizeof(digits) - i);
+	return sizeof(digits) - i;
 }
 
 void
@@ -67,10 +41,13 @@ upstream_forget(struct upstream_req *r)
 
 	if (u == NULL)
 		return;
-	if (r->id != 0)
+	if (r->id != 0) {
 		(void)idmap_del(u->by_id, r->id);
-	else if (r->next == NULL)
-		u->held_tail = r->prev;
+	} else {
+		u->n_held--;
+		if (r->next == NULL)
+			u->held_tail = r->prev;
+	}
 	*r->prev = r->next;
 	if (r->next != NULL)
 		r->next->prev = r->prev;
@@ -79,26 +56,39 @@ upstream_forget(struct upstream_req *r)
 		upstream_call_free(r->held);
 		r->held = NULL;
 	}
-	if (r->is_call)
-		u->n_calls--;
 	r->u = NULL;
 	r->next = NULL;
 	r->prev = NULL;
 	r->id = 0;
+	if (!r->is_call)
+		upstream_idle_arm(u);
+	else if (--u->n_calls == 0)
+		upstream_note_last_call(u);
 }
 
-static void
-req_end(struct upstream_req *r, const struct outcome *o)
+void
+upstream_finish(struct upstream *u, struct upstream_req *r, const struct outcome *o)
 {
-	upstream_forget(r);
+	if (r->is_call)
+		upstream_count(u, o);
 	r->cb->on_done(r->arg, o);
+}
+
+void
+upstream_end(struct upstream_req *r, const struct outcome *o)
+{
+	struct upstream *u = r->u;
+
+	upstream_forget(r);
+	upstream_finish(u, r, o);
 }
 
 static uint64_t
 req_due(const struct upstream *u, const struct upstream_req *r)
 {
-	uint64_t silent = r->heard_ms + u->conf->call_ms;
-	uint64_t whole = r->started_ms + u->conf->call_max_ms;
+	uint64_t silent = r->heard_ms + (r->call_ms != 0 ? r->call_ms : u->conf->call_ms);
+	uint64_t whole =
+	    r->started_ms + (r->call_max_ms != 0 ? r->call_max_ms : u->conf->call_max_ms);
 
 	if (!r->is_call)
 		return r->is_endless ? UINT64_MAX : r->started_ms + OWN_REQUEST_MS;
@@ -117,6 +107,18 @@ calls_arm(struct upstream *u, uint64_t due)
 	timer_set(&u->call_timer, due > now ? due - now : 0);
 }
 
+void
+upstream_calls_arm(struct upstream *u, const struct upstream_req *r)
+{
+	calls_arm(u, req_due(u, r));
+}
+
+void
+upstream_calls_look(struct upstream *u)
+{
+	calls_arm(u, 0);
+}
+
 static struct upstream_req *
 calls_first_due(
     struct upstream *u, struct upstream_req *list, uint64_t now, uint64_t *next)
@@ -130,6 +132,66 @@ calls_first_due(
 			*next = due;
 	}
 	return NULL;
+}
+
+enum mv_err
+upstream_write(struct upstream *u, const struct buf *b)
+{
+	enum mv_err err = b->err != MV_OK ? b->err : MV_CLOSED;
+
+	if (u->link != NULL && b->err == MV_OK)
+		err = link_send_buf(u->link, b);
+	if (err != MV_OK)
+		LOG_LIMITED(LOG_LV_WARNING, "upstream", "message not sent",
+		    "upstream=%s reason=%s",
+		    LOG_ESC(u->conf->name, strlen(u->conf->name)), mv_err_reason(err));
+	return err;
+}
+
+static void
+call_send_cancelled(struct upstream *u, uint64_t id, const struct link_msg *cancel)
+{
+	struct json_edits ed = {.n = 0};
+	struct iovec iov[PIECES_MAX];
+	struct json_span at;
+	char num[U64_DIGITS];
+	size_t num_len;
+	struct buf b;
+	int n;
+
+	buf_init(&b, CAP_MESSAGE_BYTES);
+	buf_add_str(&b, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
+			"\"params\":");
+	num_len = put_u64(num, id);
+	/* The client's words go along unless they carry its own _meta. */
+	if (cancel != NULL && cancel->json->slot[JSON_P_REQUEST_ID].len != 0 &&
+	    cancel->json->slot[JSON_P_META].len == 0) {
+		at = cancel->json->slot[JSON_P_REQUEST_ID];
+		json_edit_add(&ed, at.off, at.len, num, num_len);
+		n = json_edit_pieces(
+		    cancel->base, cancel->json->slot[JSON_PARAMS], &ed, iov);
+		for (int i = 0; i < n; i++)
+			buf_add(&b, iov[i].iov_base, iov[i].iov_len);
+	} else {
+		buf_add_str(&b, "{\"requestId\":");
+		buf_add(&b, num, num_len);
+		buf_add_char(&b, '}');
+	}
+	buf_add_char(&b, '}');
+	(void)upstream_write(u, &b);
+	buf_fini(&b);
+}
+
+/* Forgets r and tells the upstream. */
+static void
+req_withdraw(struct upstream_req *r, const struct link_msg *cancel)
+{
+	struct upstream *u = r->u;
+	uint64_t id = r->id;
+
+	upstream_forget(r);
+	if (id != 0 && u->link != NULL && r != &u->init && r != &u->discover)
+		call_send_cancelled(u, id, cancel);
 }
 
 static void
@@ -151,8 +213,8 @@ on_call_timer(void *arg)
 			    "upstream=%s method=%s id=%llu",
 			    LOG_ESC(u->conf->name, strlen(u->conf->name)),
 			    method_name(r->method), (unsigned long long)r->id);
-			upstream_cancel(r, NULL);
-			r->cb->on_done(r->arg, &o);
+			req_withdraw(r, NULL);
+			upstream_finish(u, r, &o);
 		}
 	} while (r != NULL);
 	calls_arm(u, next);
@@ -174,20 +236,6 @@ upstream_calls_fini(struct upstream *u)
 	idmap_free(u->by_id);
 }
 
-enum mv_err
-upstream_write(struct upstream *u, const struct buf *b)
-{
-	enum mv_err err = b->err != MV_OK ? b->err : MV_CLOSED;
-
-	if (u->link != NULL && b->err == MV_OK)
-		err = link_send_buf(u->link, b);
-	if (err != MV_OK)
-		LOG_LIMITED(LOG_LV_WARNING, "upstream", "message not sent",
-		    "upstream=%s reason=%s",
-		    LOG_ESC(u->conf->name, strlen(u->conf->name)), mv_err_reason(err));
-	return err;
-}
-
 static enum mv_err
 req_launch(struct upstream *u, struct upstream_req *r, enum method m)
 {
@@ -197,7 +245,12 @@ req_launch(struct upstream *u, struct upstream_req *r, enum method m)
 		r->id = 0;
 		return MV_NOMEM;
 	}
-	req_link_in(u, r, &u->flying);
+	r->u = u;
+	r->next = u->flying;
+	if (r->next != NULL)
+		r->next->prev = &r->next;
+	r->prev = &u->flying;
+	u->flying = r;
 	if (r->is_call)
 		u->n_calls++;
 	r->started_ms = r->heard_ms = clock_now_ms();
@@ -249,68 +302,55 @@ upstream_ask(
 	return err;
 }
 
-/* Composes and sends; every byte of the params is copied once, into the queue. */
-static enum mv_err
-call_transmit(struct upstream *u, struct upstream_req *r, const struct upstream_call *c)
+static struct iovec
+piece_of(const char *p, size_t n)
+{
+	/* It is only read, but an iovec has no const. */
+	return (struct iovec){(void *)(uintptr_t)p, n};
+}
+
+enum mv_err
+upstream_transmit(
+    struct upstream *u, struct upstream_req *r, const struct upstream_call *c)
 {
 	struct iovec iov[PIECES_MAX];
 	struct json_edits ed = {.n = 0};
-	char head[160];
+	const struct json_edit *const own[] = {&c->target, &c->arguments};
+	char num[U64_DIGITS];
 	const char *no_params;
 	enum mv_err err;
-	int n = 1, len;
+	int n = 0;
 
 	u->era->raise_level(u, c->level);
 	buf_reset(&u->scratch);
-	if (c->target.put != NULL)
-		json_edit_add(
-		    &ed, c->target.off, c->target.len, c->target.put, c->target.put_len);
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if (own[i]->put != NULL)
+			json_edit_add(
+			    &ed, own[i]->off, own[i]->len, own[i]->put, own[i]->put_len);
 	++u->last_id;
 	no_params = u->era->edit_params(u, c, u->last_id, &ed, &u->scratch);
 	if (u->scratch.err != MV_OK)
 		return u->scratch.err;
-	len = snprintf(head, sizeof(head),
-	    "{\"jsonrpc\":\"2.0\",\"id\":%llu,\"method\":\"%s\"",
-	    (unsigned long long)u->last_id, method_name(c->method));
-	iov[0] = (struct iovec){head, (size_t)len};
+	iov[n++] = piece_of("{\"jsonrpc\":\"2.0\",\"id\":", 22);
+	iov[n++] = piece_of(num, put_u64(num, u->last_id));
+	iov[n++] = piece_of(",\"method\":\"", 11);
+	iov[n++] = piece_of(method_name(c->method), strlen(method_name(c->method)));
+	/* Every byte of the params is copied once, into the queue. */
 	if (c->json->slot[JSON_PARAMS].len != 0) {
-		iov[n++] = (struct iovec){(void *)(uintptr_t) ",\"params\":", 10};
+		iov[n++] = piece_of("\",\"params\":", 11);
 		n += json_edit_pieces(c->base, c->json->slot[JSON_PARAMS], &ed, iov + n);
+		iov[n++] = piece_of("}", 1);
 	} else if (no_params != NULL) {
-		iov[n++] = (struct iovec){(void *)(uintptr_t) ",\"params\":", 10};
-		iov[n++] =
-		    (struct iovec){(void *)(uintptr_t)no_params, strlen(no_params)};
+		iov[n++] = piece_of("\",\"params\":", 11);
+		iov[n++] = piece_of(no_params, strlen(no_params));
+		iov[n++] = piece_of("}", 1);
+	} else {
+		iov[n++] = piece_of("\"}", 2);
 	}
-	iov[n++] = (struct iovec){(void *)(uintptr_t) "}", 1};
 	err = link_send(u->link, iov, n);
 	if (err == MV_OK)
 		err = req_launch(u, r, c->method);
 	return err;
-}
-
-static enum mv_err
-call_hold(struct upstream *u, struct upstream_req *r, const struct upstream_call *c)
-{
-	struct upstream_call_copy *h;
-
-	if (u->held_bytes + c->len > CAP_UPSTREAM_HELD_BYTES)
-		return MV_BUSY;
-	h = upstream_call_dup(c);
-	if (h == NULL)
-		return MV_NOMEM;
-	r->held = h;
-	r->id = 0;
-	r->method = c->method;
-	r->u = u;
-	r->next = NULL;
-	r->prev = u->held_tail;
-	*u->held_tail = r;
-	u->held_tail = &r->next;
-	u->n_calls++;
-	u->held_bytes += c->len;
-	r->started_ms = r->heard_ms = clock_now_ms();
-	calls_arm(u, req_due(u, r));
-	return MV_OK;
 }
 
 enum mv_err
@@ -327,84 +367,68 @@ upstream_refusal(const struct upstream *u)
 	return MV_OK;
 }
 
-enum mv_err
-upstream_send(struct upstream *u, struct upstream_req *r, const struct upstream_call *c)
+/* One that does not read must not make us keep what it is sent. */
+static bool
+call_would_pile_up(const struct upstream *u, const struct upstream_call *c)
+{
+	size_t pending = link_out_pending(u->link);
+
+	return pending > 0 && pending + c->len > u->conf->queue_bytes;
+}
+
+static enum mv_err
+call_take(struct upstream *u, struct upstream_req *r, const struct upstream_call *c)
 {
 	enum mv_err err = upstream_refusal(u);
 
-	r->level = c->level;
-	r->is_call = true;
 	if (err != MV_OK)
 		return err;
-	if (u->n_calls >= CAP_UPSTREAM_CALLS)
+	if (u->n_calls >= u->conf->queue_calls)
 		return MV_BUSY;
 	if (u->era == NULL)
-		return call_hold(u, r, c);
+		return upstream_hold_call(u, r, c);
 	if (u->link == NULL)
 		return MV_DIED;
-	return call_transmit(u, r, c);
+	if (call_would_pile_up(u, c))
+		return MV_BUSY;
+	return upstream_transmit(u, r, c);
 }
 
-void
-upstream_send_held(struct upstream *u)
+enum mv_err
+upstream_send(struct upstream *u, struct upstream_req *r, const struct upstream_call *c)
 {
-	while (u->held != NULL && u->era != NULL && u->link != NULL) {
-		struct upstream_req *r = u->held;
-		struct upstream_call_copy *h = r->held;
-		struct outcome o = {.kind = OUTCOME_FAILED};
+	enum mv_err err;
 
-		r->held = NULL;
-		upstream_forget(r);
-		o.err = call_transmit(u, r, &h->call);
-		u->held_bytes -= h->len;
-		upstream_call_free(h);
-		if (o.err != MV_OK)
-			r->cb->on_done(r->arg, &o);
-	}
-}
-
-static void
-call_send_cancelled(struct upstream *u, uint64_t id, const struct link_msg *cancel)
-{
-	struct json_edits ed = {.n = 0};
-	struct iovec iov[PIECES_MAX];
-	struct json_span at;
-	char num[24];
-	struct buf b;
-	int n;
-
-	buf_init(&b, CAP_MESSAGE_BYTES);
-	buf_add_str(&b, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
-			"\"params\":");
-	(void)snprintf(num, sizeof(num), "%llu", (unsigned long long)id);
-	/* The client's words go along unless they carry its own _meta. */
-	if (cancel != NULL && cancel->json->slot[JSON_P_REQUEST_ID].len != 0 &&
-	    cancel->json->slot[JSON_P_META].len == 0) {
-		at = cancel->json->slot[JSON_P_REQUEST_ID];
-		json_edit_add(&ed, at.off, at.len, num, strlen(num));
-		n = json_edit_pieces(
-		    cancel->base, cancel->json->slot[JSON_PARAMS], &ed, iov);
-		for (int i = 0; i < n; i++)
-			buf_add(&b, iov[i].iov_base, iov[i].iov_len);
-	} else {
-		buf_addf(&b, "{\"requestId\":%s}", num);
-	}
-	buf_add_char(&b, '}');
-	(void)upstream_write(u, &b);
-	buf_fini(&b);
+	r->level = c->level;
+	r->is_call = true;
+	/* Its start may fail on the spot: then there is a reason to give. */
+	if (u->state == UPSTREAM_ST_ASLEEP)
+		upstream_wake(u);
+	err = call_take(u, r, c);
+	if (err == MV_OK)
+		u->stats.calls++;
+	else
+		upstream_count_refused(u, err);
+	return err;
 }
 
 void
 upstream_cancel(struct upstream_req *r, const struct link_msg *cancel)
 {
-	struct upstream *u = r->u;
-	uint64_t id = r->id;
-
-	if (u == NULL)
+	if (r->u == NULL)
 		return;
-	upstream_forget(r);
-	if (id != 0 && u->link != NULL && r != &u->init && r != &u->discover)
-		call_send_cancelled(u, id, cancel);
+	if (r->is_call)
+		r->u->stats.cancelled++;
+	req_withdraw(r, cancel);
+}
+
+void
+upstream_fail_flying(struct upstream *u, enum mv_err err, const char *detail)
+{
+	struct outcome o = {.kind = OUTCOME_FAILED, .err = err, .detail = detail};
+
+	while (u->flying != NULL)
+		upstream_end(u->flying, &o);
 }
 
 void
@@ -412,64 +436,10 @@ upstream_fail_all(struct upstream *u, enum mv_err err, const char *detail)
 {
 	struct outcome o = {.kind = OUTCOME_FAILED, .err = err, .detail = detail};
 
-	while (u->flying != NULL)
-		req_end(u->flying, &o);
+	upstream_fail_flying(u, err, detail);
 	while (u->held != NULL)
-		req_end(u->held, &o);
+		upstream_end(u->held, &o);
 	timer_clear(&u->call_timer);
-}
-
-struct upstream_req *
-upstream_find(struct upstream *u, struct jtext id)
-{
-	int64_t v;
-
-	if (!json_int(id, &v) || v <= 0)
-		return NULL;
-	return idmap_get(u->by_id, (uint64_t)v);
-}
-
-void
-upstream_on_bad_reply(struct upstream *u, struct jtext id, enum mv_err err)
-{
-	struct upstream_req *r = upstream_find(u, id);
-	struct outcome o = {.kind = OUTCOME_FAILED, .err = MV_PROTOCOL};
-
-	if (r == NULL)
-		return;
-	o.detail = mv_err_text(err);
-	req_end(r, &o);
-}
-
-void
-upstream_on_reply(struct upstream *u, const struct link_msg *m)
-{
-	struct upstream_req *r = upstream_find(u, m->env.id);
-	struct outcome o = {.base = m->base, .json = m->json};
-
-	if (r == NULL) {
-		metrics_add(METRIC_REPLIES_LATE, 1);
-		LOG_DEBUG("upstream", "answer to nothing", "upstream=%s id=%s",
-		    LOG_ESC(u->conf->name, strlen(u->conf->name)),
-		    LOG_ESC(m->env.id.p, m->env.id.n));
-		return;
-	}
-	if (m->env.kind == ENVELOPE_ERROR) {
-		o.kind = OUTCOME_ERROR;
-		o.body = jtext_of(m->base, m->json->slot[JSON_ERROR]);
-		if (r->is_call && u->era->refuses_us(&o))
-			o = (struct outcome){.kind = OUTCOME_FAILED,
-			    .err = MV_PROTOCOL,
-			    .detail = "it refuses the revision it offered"};
-	} else {
-		o.kind = OUTCOME_RESULT;
-		if (u->era != NULL && u->era->asks_in_results &&
-		    json_string_is(jtext_of(m->base, m->json->slot[JSON_RESULT_TYPE]),
-			"input_required"))
-			o.kind = OUTCOME_INPUT_REQUIRED;
-		o.body = jtext_of(m->base, m->json->slot[JSON_RESULT]);
-	}
-	req_end(r, &o);
 }
 
 size_t

@@ -1,47 +1,190 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Defaults and end of life of an upstream's conf.
+ * Defaults and end of life of an upstream's conf, and what of it makes its process.
  *
  * Owns: nothing beyond the struct.
- * Driven by: whoever parses a conf.
+ * Driven by: whoever parses a conf, and the gateway at a reload.
+ * Invariants: two identities are equal exactly if each of their parts is: every part
+ * comes with its length.
  */
 #include "mcpvisor/upstream_conf.h"
 
+#include "mcpvisor/caps.h"
 #include "mcpvisor/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 struct upstream_conf *
 upstream_conf_new(const char *name)
 {
-	struct upstream_conf *c = mem_xcalloc(1, sizeof *c);
+	struct upstream_conf *c = mem_xcalloc(1, sizeof(*c));
 
 	c->name = mem_xstrdup(name);
+	c->enabled = true;
 	c->era = ERA_AUTO;
+	c->isolation = ISOLATION_AUTO;
+	c->start = START_EAGER;
+	c->failure = FAILURE_ERROR;
+	c->max_instances = 32;
 	c->probe_ms = 3000;
 	c->start_ms = 60000;
 	c->call_ms = 300000;
 	c->call_max_ms = 3600000;
+	c->queue_calls = CAP_UPSTREAM_CALLS;
+	c->queue_bytes = CAP_UPSTREAM_HELD_BYTES;
 	c->restart_base_ms = 500;
+	c->restart_max_ms = 60000;
+	c->restart_limit = 10;
+	c->stable_ms = 30000;
+	c->term_ms = 2000;
+	c->kill_ms = 3000;
 	return c;
+}
+
+static void
+string_wipe(char *s)
+{
+	if (s != NULL)
+		mem_free_secret(s, strlen(s));
+}
+
+static void
+strings_wipe(char **v)
+{
+	for (char **p = v; p != NULL && *p != NULL; p++)
+		string_wipe(*p);
+	mem_free(v);
 }
 
 static void
 strings_free(char **v)
 {
-	for (char **p = v; p && *p; p++)
+	for (char **p = v; p != NULL && *p != NULL; p++)
 		mem_free(*p);
 	mem_free(v);
 }
 
 void
+filter_free(struct filter *f)
+{
+	strings_free(f->allow);
+	strings_free(f->deny);
+	*f = (struct filter){.allow = NULL};
+}
+
+static void
+shape_free(struct tool_shape *s)
+{
+	mem_free(s->tool);
+	mem_free(s->name);
+	mem_free(s->description);
+	string_wipe(s->fixed);
+	string_wipe(s->defaults);
+}
+
+void
 upstream_conf_free(struct upstream_conf *c)
 {
-	if (!c)
+	if (c == NULL)
 		return;
-	strings_free(c->argv);
-	strings_free(c->env);
+	strings_wipe(c->argv);
+	strings_wipe(c->env);
+	strings_wipe(c->own_env);
 	mem_free(c->name);
 	mem_free(c->path);
 	mem_free(c->cwd);
 	mem_free(c->prefix);
+	mem_free(c->uri_prefix);
+	filter_free(&c->tools);
+	filter_free(&c->prompts);
+	filter_free(&c->resources);
+	for (size_t i = 0; i < c->n_shapes; i++)
+		shape_free(&c->shapes[i]);
+	mem_free(c->shapes);
 	mem_free(c);
+}
+
+/* NULL is told from the empty string. */
+static void
+identity_put(struct buf *out, const char *s)
+{
+	if (s == NULL) {
+		buf_add_str(out, "-;");
+		return;
+	}
+	buf_add_u64(out, strlen(s));
+	buf_add_char(out, ':');
+	buf_add_str(out, s);
+	buf_add_char(out, ';');
+}
+
+static size_t
+strings_count(char *const *v)
+{
+	size_t n = 0;
+
+	while (v != NULL && v[n] != NULL)
+		n++;
+	return n;
+}
+
+static int
+strings_order(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void
+upstream_conf_put_identity(const struct upstream_conf *c, struct buf *out)
+{
+	size_t n_args = strings_count(c->argv), n_env = strings_count(c->own_env);
+	/* No process sees in which order a file names its variables. */
+	char **env = mem_xcalloc(n_env + 1, sizeof(*env));
+
+	if (n_env > 0)
+		memcpy(env, c->own_env, n_env * sizeof(*env));
+	qsort(env, n_env, sizeof(*env), strings_order);
+	buf_add_char(out, "alm"[c->era]);
+	identity_put(out, c->cwd);
+	buf_add_u64(out, n_args);
+	buf_add_char(out, ';');
+	for (size_t i = 0; i < n_args; i++)
+		identity_put(out, c->argv[i]);
+	for (size_t i = 0; i < n_env; i++)
+		identity_put(out, env[i]);
+	mem_free(env);
+}
+
+bool
+upstream_conf_is_same_process(
+    const struct upstream_conf *a, const struct upstream_conf *b)
+{
+	struct buf x, y;
+	bool same;
+
+	if (a->isolation != b->isolation || a->broken != b->broken ||
+	    (a->broken != MV_OK && strcmp(a->broken_text, b->broken_text) != 0))
+		return false;
+	buf_init(&x, SIZE_MAX);
+	buf_init(&y, SIZE_MAX);
+	upstream_conf_put_identity(a, &x);
+	upstream_conf_put_identity(b, &y);
+	same = x.err == MV_OK && y.err == MV_OK && x.len == y.len &&
+	       memcmp(x.data, y.data, x.len) == 0;
+	explicit_bzero(x.data, x.len);
+	explicit_bzero(y.data, y.len);
+	buf_fini(&x);
+	buf_fini(&y);
+	return same;
+}
+
+const struct tool_shape *
+upstream_conf_shape(const struct upstream_conf *c, const char *tool, size_t n)
+{
+	for (size_t i = 0; i < c->n_shapes; i++)
+		if (strlen(c->shapes[i].tool) == n &&
+		    memcmp(c->shapes[i].tool, tool, n) == 0)
+			return &c->shapes[i];
+	return NULL;
 }

@@ -43,14 +43,38 @@ list_is_declared(const struct upstream *u, enum list_kind kind)
 }
 
 bool
-upstream_is_complete(const struct upstream *u)
+upstream_lists_are_known(const struct upstream *u)
 {
-	if (u->state != UPSTREAM_ST_READY)
-		return false;
 	for (unsigned k = 0; k < LIST_MAX; k++)
 		if (!u->lists[k].is_known)
 			return false;
 	return true;
+}
+
+bool
+upstream_lists_are_idle(const struct upstream *u)
+{
+	for (unsigned k = 0; k < LIST_MAX; k++) {
+		const struct lister *l = &u->listers[k];
+
+		if (l->running || l->again ||
+		    (l->is_guess && l->fails > 0 && l->fails < RETRY_DOUBLINGS))
+			return false;
+	}
+	return true;
+}
+
+void
+upstream_lists_go_stale(struct upstream *u)
+{
+	for (unsigned k = 0; k < LIST_MAX; k++)
+		u->lists[k].ttl_ms = -1;
+}
+
+bool
+upstream_is_complete(const struct upstream *u)
+{
+	return u->state == UPSTREAM_ST_READY && upstream_lists_are_known(u);
 }
 
 /* Takes the filled list as the upstream's own. */
@@ -61,6 +85,7 @@ lister_take(struct lister *l)
 	struct ulist *now = &u->lists[l->kind];
 	bool changed = !now->is_known || now->hash != l->next.hash || now->n != l->next.n;
 
+	l->is_guess = false;
 	ulist_fini(now);
 	*now = l->next;
 	now->is_known = true;
@@ -85,8 +110,10 @@ lister_finish(struct lister *l)
 		timer_set(&l->timer, ttl < TTL_FLOOR_MS	 ? TTL_FLOOR_MS
 				     : ttl > TTL_CEIL_MS ? TTL_CEIL_MS
 							 : ttl);
+	upstream_memory_touch(u);
 	if (upstream_is_complete(u))
 		upstream_settle(u);
+	upstream_idle_arm(u);
 }
 
 static void
@@ -98,8 +125,10 @@ lister_fail(struct lister *l, enum mv_err err, const char *detail)
 	    UNAME(u), list_member(l->kind), mv_err_reason(err),
 	    LOG_ESC(detail, strlen(detail)));
 	ulist_fini(&l->next);
-	if (!u->lists[l->kind].is_known)
+	if (!u->lists[l->kind].is_known) {
 		lister_take(l); /* better an empty list than a fleet that waits */
+		l->is_guess = true;
+	}
 	lister_finish(l);
 	/* It may have been a bad moment, and nobody else would look again. */
 	if (!timer_is_set(&l->timer))
@@ -267,6 +296,7 @@ upstream_lists_start(struct upstream *u)
 		else if (!u->lists[k].is_known || u->lists[k].n > 0)
 			lister_take(l);
 	}
+	upstream_memory_touch(u);
 	if (upstream_is_complete(u))
 		upstream_settle(u);
 }

@@ -15,10 +15,64 @@
 
 #include <string.h>
 
+struct upstream_req *
+upstream_find(struct upstream *u, struct jtext id)
+{
+	int64_t v;
+
+	if (!json_int(id, &v) || v <= 0)
+		return NULL;
+	return idmap_get(u->by_id, (uint64_t)v);
+}
+
+void
+upstream_on_bad_reply(struct upstream *u, struct jtext id, enum mv_err err)
+{
+	struct upstream_req *r = upstream_find(u, id);
+	struct outcome o = {.kind = OUTCOME_FAILED, .err = MV_PROTOCOL};
+
+	if (r == NULL)
+		return;
+	o.detail = mv_err_text(err);
+	upstream_end(r, &o);
+}
+
+void
+upstream_on_reply(struct upstream *u, const struct link_msg *m)
+{
+	struct upstream_req *r = upstream_find(u, m->env.id);
+	struct outcome o = {.base = m->base, .json = m->json};
+
+	if (r == NULL) {
+		metrics_add(METRIC_REPLIES_LATE, 1);
+		LOG_DEBUG("upstream", "answer to nothing", "upstream=%s id=%s",
+		    LOG_ESC(u->conf->name, strlen(u->conf->name)),
+		    LOG_ESC(m->env.id.p, m->env.id.n));
+		return;
+	}
+	if (m->env.kind == ENVELOPE_ERROR) {
+		o.kind = OUTCOME_ERROR;
+		o.body = jtext_of(m->base, m->json->slot[JSON_ERROR]);
+		if (r->is_call && u->era->refuses_us(&o))
+			o = (struct outcome){.kind = OUTCOME_FAILED,
+			    .err = MV_PROTOCOL,
+			    .detail = "it refuses the revision it offered"};
+	} else {
+		o.kind = OUTCOME_RESULT;
+		if (u->era != NULL && u->era->asks_in_results &&
+		    json_string_is(jtext_of(m->base, m->json->slot[JSON_RESULT_TYPE]),
+			"input_required"))
+			o.kind = OUTCOME_INPUT_REQUIRED;
+		o.body = jtext_of(m->base, m->json->slot[JSON_RESULT]);
+	}
+	upstream_end(r, &o);
+}
+
 static void
 msg_log_noise(struct upstream *u, const char *what, const char *line, size_t len)
 {
 	metrics_add(METRIC_NOISE_LINES, 1);
+	u->stats.noise_lines++;
 	log_limited(&u->noise_site, LOG_LV_WARNING, "upstream", what,
 	    "upstream=%s line=%s", LOG_ESC(u->conf->name, strlen(u->conf->name)),
 	    LOG_ESC(line, len));
@@ -160,6 +214,7 @@ on_message(void *arg, const struct link_msg *m)
 	struct upstream *u = arg;
 
 	MCPVISOR_ASSERT(u->magic == UPSTREAM_MAGIC);
+	u->heard = true;
 	if (m->env.kind == ENVELOPE_BATCH)
 		msg_on_batch(u, m);
 	else
@@ -191,8 +246,10 @@ on_end(void *arg)
 	MCPVISOR_ASSERT(u->magic == UPSTREAM_MAGIC);
 	child_output_ended(u->child);
 	/* Its exit, which says more, usually follows at once. If it came before this end
-	 * the next process may be running by now. */
-	if (ended != NULL && u->link == ended)
+	 * the next process may be running by now. Nobody waits for one that was sent
+	 * away. */
+	if (ended != NULL && u->link == ended && u->state != UPSTREAM_ST_ASLEEP &&
+	    u->state != UPSTREAM_ST_WAKING)
 		timer_set(&u->mute_timer, MUTE_MS);
 }
 

@@ -13,6 +13,7 @@
 #define OWN_REQUEST_MS	30000
 #define RELIST_PAUSE_MS 200
 #define MUTE_MS		50
+#define MEMORY_MS	200 /* a burst of changes */
 
 /* X(EVENT, name) */
 #define UPSTREAM_EVENTS(X)                                                               \
@@ -25,7 +26,11 @@
 	X(PROBE_TIMER, "probe_timer")                                                    \
 	X(START_TIMER, "start_timer")                                                    \
 	X(DOWN, "down")                                                                  \
-	X(PARK, "park")
+	X(GONE, "gone") /* down, as we had asked */                                      \
+	X(PARK, "park")                                                                  \
+	X(SLEEP, "sleep") /* not needed for the time being */                            \
+	X(WAKE, "wake")	  /* needed */                                                   \
+	X(RESTART, "restart")
 
 enum upstream_event {
 #define X(id, name) UPSTREAM_EV_##id,
@@ -39,6 +44,7 @@ struct lister {
 	struct upstream *u;
 	enum list_kind kind;
 	bool running, again, unsupported;
+	bool is_guess;	     /* it never came: it counts as empty */
 	unsigned fails;	     /* in a row */
 	struct ulist next;   /* being filled */
 	struct strmap *seen; /* cursors of this run */
@@ -92,14 +98,27 @@ struct upstream {
 	struct loop *loop;
 	struct child *child;
 	struct link *link;
-	enum upstream_state state;
 	const struct era_ops *era; /* set while READY */
+	enum upstream_state state;
 	enum revision revision;
 	enum era_pin known_era; /* learnt, or pinned */
-	bool skip_probe;	/* the last process may have died of it */
-	bool excused;		/* such a death was forgiven since it was last ready */
-	bool probe_retried;	/* discover was sent again after -32022 */
-	bool settled, stopping, was_ready;
+	unsigned silent_ends;	/* exits with status 0 in a row before any message */
+	uint32_t n_starts;
+	unsigned holds, listen_now;
+	enum mcp_level level, told_level;
+	bool skip_probe;    /* the last process may have died of it */
+	bool excused;	    /* such a death was forgiven since it was last ready */
+	bool probe_retried; /* discover was sent again after -32022 */
+	bool recalled_era;  /* known_era was learnt by an earlier process of ours */
+	bool settled, stopping;
+	bool heard;	 /* a message came from this process */
+	bool relisten;	 /* the set changed while a listen was being opened */
+	bool has_memory; /* it was ready, or recalled it */
+	bool has_told;	 /* told_hash is set */
+	struct upstream_caps caps;
+	const char *restart_why;	 /* during that event */
+	uint64_t since_ms;		 /* in this state */
+	struct child_ladder stop_ladder; /* set while stopping */
 	struct upstream_req discover, init, level_req;
 	struct timer probe_timer, start_timer;
 	struct timer mute_timer; /* output has ended, the process has not */
@@ -107,24 +126,28 @@ struct upstream {
 	struct idmap *by_id;
 	uint64_t last_id;
 	struct upstream_req *flying, *held, **held_tail;
-	size_t n_calls, held_bytes;
+	size_t n_calls, n_held, held_bytes;
 	struct timer call_timer;
 	uint64_t call_timer_due;
 	struct json_msg batch_json; /* an element of a batch from the child */
 	struct buf *batch_out;	    /* answers to its requests, while in one */
 	struct buf scratch;
+	/* Use */
+	uint64_t used_ms; /* last time that it was in use */
+	struct timer idle_timer;
+	struct deferred idle_call; /* to say that no call is in flight */
+	struct upstream_stats stats;
+	/* Memory */
+	uint64_t told_hash;	   /* of what on_memory came for last */
+	struct timer memory_timer; /* end of a burst */
 	/* What it said */
-	struct upstream_caps caps;
 	char *instructions;
 	struct ulist lists[LIST_MAX];
 	struct lister listers[LIST_MAX];
 	/* Subscriptions and log level */
 	struct upstream_watch *watches;
 	struct mlisten listens[2]; /* current, and the one that replaces it */
-	unsigned listen_now;
-	bool relisten; /* the set changed while one was being opened */
 	struct timer listen_timer;
-	enum mcp_level level, told_level;
 	struct log_site noise_site;
 	char reason[640];
 };
@@ -133,29 +156,64 @@ void upstream_event(struct upstream *u, enum upstream_event ev);
 void upstream_set_reason(struct upstream *u, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 void upstream_settle(struct upstream *u);
-/* This process has to go; it will not become ready any more, whatever it may still
- * answer. */
+/* This process has to go, whatever it may still answer. */
 void upstream_give_up(struct upstream *u, const char *why);
+
+/* upstream_child.c */
+struct child *upstream_child_new(struct upstream *u, struct spawner *sp);
+void upstream_set_end_reason(struct upstream *u, const struct child_end *end);
 
 /* upstream_call.c */
 void upstream_calls_init(struct upstream *u);
 void upstream_calls_fini(struct upstream *u);
-void upstream_send_held(struct upstream *u);
+void upstream_calls_look(struct upstream *u); /* time limits have changed */
+/* Keeps the sweep timer early enough for r. */
+void upstream_calls_arm(struct upstream *u, const struct upstream_req *r);
 /* Takes r out of every table; the upstream hears nothing of it. */
 void upstream_forget(struct upstream_req *r);
-/* Ends all of them, held ones too. */
+/* Takes r out and tells its owner; the second half of that. */
+void upstream_end(struct upstream_req *r, const struct outcome *o);
+void upstream_finish(struct upstream *u, struct upstream_req *r, const struct outcome *o);
+/* Ends those that were sent; ends all of them, held ones too. */
+void upstream_fail_flying(struct upstream *u, enum mv_err err, const char *detail);
 void upstream_fail_all(struct upstream *u, enum mv_err err, const char *detail);
-void upstream_on_reply(struct upstream *u, const struct link_msg *m);
-/* A reply that was unusable: ends its request. */
-void upstream_on_bad_reply(struct upstream *u, struct jtext id, enum mv_err err);
-struct upstream_req *upstream_find(struct upstream *u, struct jtext id);
+enum mv_err upstream_transmit(
+    struct upstream *u, struct upstream_req *r, const struct upstream_call *c);
 /* Sends text made by us, logging a failure. */
 enum mv_err upstream_write(struct upstream *u, const struct buf *b);
 /* Starts a request of our own; era members added unless raw. */
 enum mv_err upstream_ask_raw(
     struct upstream *u, struct upstream_req *r, enum method m, const char *params);
 
+/* upstream_held.c */
+enum mv_err upstream_hold_call(
+    struct upstream *u, struct upstream_req *r, const struct upstream_call *c);
+void upstream_send_held(struct upstream *u);
+
+/* upstream_sleep.c */
+void upstream_use_init(struct upstream *u);
+void upstream_use_fini(struct upstream *u);
+bool upstream_is_used(const struct upstream *u); /* a call, watch or hold */
+void upstream_note_use(struct upstream *u);
+void upstream_note_last_call(struct upstream *u); /* it has left */
+/* Something ended that may have kept it awake. Cheap. */
+void upstream_idle_arm(struct upstream *u);
+
+/* upstream_status.c */
+void upstream_count(struct upstream *u, const struct outcome *o);
+void upstream_count_refused(struct upstream *u, enum mv_err err);
+
+/* upstream_memory.c */
+void upstream_memory_init(struct upstream *u);
+void upstream_memory_fini(struct upstream *u);
+void upstream_memory_touch(struct upstream *u); /* it may have changed */
+void upstream_memory_flush(struct upstream *u); /* tells now what it would tell soon */
+
 /* upstream_msg.c */
+void upstream_on_reply(struct upstream *u, const struct link_msg *m);
+/* A reply that was unusable: ends its request. */
+void upstream_on_bad_reply(struct upstream *u, struct jtext id, enum mv_err err);
+struct upstream_req *upstream_find(struct upstream *u, struct jtext id);
 extern const struct link_cb upstream_link_cb;
 void upstream_on_mute(void *arg);
 
@@ -164,6 +222,11 @@ void upstream_lists_init(struct upstream *u);
 void upstream_lists_fini(struct upstream *u);
 void upstream_lists_start(struct upstream *u); /* fetch all that it declares */
 void upstream_lists_stop(struct upstream *u);
+bool upstream_lists_are_known(const struct upstream *u);
+/* None is being fetched, nor missing for a reason that may pass soon. */
+bool upstream_lists_are_idle(const struct upstream *u);
+/* Nobody would tell of changes: they stay fresh no longer. */
+void upstream_lists_go_stale(struct upstream *u);
 void upstream_list_changed(struct upstream *u, enum method m);
 
 /* Errors that only a modern server sends. */

@@ -20,6 +20,8 @@ upstream_watch(struct upstream *u, struct upstream_watch *w)
 	u->watches = w;
 	if (u->era != NULL)
 		u->era->watch(u, w);
+	else if (u->state == UPSTREAM_ST_ASLEEP)
+		upstream_wake(u);
 }
 
 void
@@ -36,6 +38,7 @@ upstream_unwatch(struct upstream_watch *w)
 	w->u = NULL;
 	if (u->era != NULL)
 		u->era->unwatch(u, w);
+	upstream_note_use(u); /* until now */
 }
 
 void

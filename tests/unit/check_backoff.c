@@ -53,6 +53,25 @@ START_TEST(only_stable_uptime_forgets)
 }
 END_TEST
 
+START_TEST(other_options_keep_the_tally)
+{
+	struct backoff_opts o = backoff_defaults;
+	struct backoff b;
+	uint32_t delay;
+
+	backoff_init(&b, &o);
+	ck_assert(backoff_death(&b, 0, &delay));
+	ck_assert(backoff_death(&b, 0, &delay));
+	o.base_ms = 10;
+	backoff_set_opts(&b, &o);
+	ck_assert(backoff_death(&b, 0, &delay));
+	check_range(delay, 40);
+	o.budget = 4;
+	backoff_set_opts(&b, &o);
+	ck_assert(!backoff_death(&b, 0, &delay));
+}
+END_TEST
+
 START_TEST(jitter_spreads)
 {
 	struct backoff b;
@@ -106,6 +125,7 @@ main(void)
 	suite_add_tcase(s, tc);
 	tcase_add_test(tc, delay_doubles_up_to_its_cap);
 	tcase_add_test(tc, only_stable_uptime_forgets);
+	tcase_add_test(tc, other_options_keep_the_tally);
 	tcase_add_test(tc, jitter_spreads);
 	tcase_add_test(tc, odd_options);
 	srunner_run_all(sr, CK_NORMAL);

@@ -313,6 +313,30 @@ START_TEST(bytes_are_bounded)
 }
 END_TEST
 
+/* Those of a text that was kept come without a page around them. */
+START_TEST(single_definitions)
+{
+	static const char *const bad[] = {"{}", "[]", "{\"name\":1}", "{\"name\":\"\"}",
+	    "{\"name\":\"a\",\"NAME\":\"b\"}"};
+	struct jtext good = {"{\"name\":\"a\"}", 12};
+	struct ulist l;
+
+	ulist_init(&l, LIST_TOOLS);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct jtext def = {bad[i], strlen(bad[i])};
+
+		ck_assert_int_eq(ulist_add_def(&l, def), MV_PROTOCOL);
+	}
+	ck_assert_uint_eq(l.n, 0);
+	ck_assert_int_eq(ulist_add_def(&l, good), MV_OK);
+	ck_assert_int_eq(ulist_add_def(&l, good), MV_OK);
+	ck_assert_uint_eq(l.n, 2);
+	ck_assert_uint_eq(ulist_name(&l, 1).n, 3);
+	ck_assert_uint_eq(ulist_def(&l, 1).n, 12);
+	ulist_fini(&l);
+}
+END_TEST
+
 START_TEST(memory_is_short)
 {
 	struct jtext cursor;
@@ -354,6 +378,7 @@ main(void)
 	tcase_add_test(tc, pages_are_bounded);
 	tcase_add_test(tc, items_are_bounded);
 	tcase_add_test(tc, bytes_are_bounded);
+	tcase_add_test(tc, single_definitions);
 	tcase_add_test(tc, memory_is_short);
 	srunner_run_all(sr, CK_NORMAL);
 	failed = srunner_ntests_failed(sr);

@@ -1,6 +1,6 @@
 /* layer: upstream, fakes: loop child link upstream_owner */
 /* SPDX-License-Identifier: MIT */
-/* The state x event table of an upstream: every cell, and random walks through it. */
+/* The state x event table of an upstream: every cell. */
 #include "fake/fake_upstream_owner.h"
 
 #include <check.h>
@@ -8,9 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define WALK_STEPS 3000
-#define WALK_SEEDS 12
 
 /* ---- every cell ---- */
 
@@ -51,7 +48,11 @@ static const struct cell cells[UPSTREAM_ST_MAX][UPSTREAM_EV_MAX] = {
 		[UPSTREAM_EV_PROBE_TIMER] = BUG,
 		[UPSTREAM_EV_START_TIMER] = BUG,
 		[UPSTREAM_EV_DOWN] = {TO(DOWN), .settles = true},
-		[UPSTREAM_EV_PARK] = {TO(PARKED), .settles = true}},
+		[UPSTREAM_EV_GONE] = BUG,
+		[UPSTREAM_EV_PARK] = {TO(PARKED), .settles = true},
+		[UPSTREAM_EV_SLEEP] = {TO(ASLEEP), .settles = true},
+		[UPSTREAM_EV_WAKE] = {TO(PROBE), .sent = D},
+		[UPSTREAM_EV_RESTART] = {TO(PROBE), .sent = D}},
 	[UPSTREAM_ST_PROBE] = {
 		[UPSTREAM_EV_UP] = BUG,
 		[UPSTREAM_EV_DISCOVER_OK] = {TO(READY), .readies = 1, .settles = true},
@@ -62,7 +63,11 @@ static const struct cell cells[UPSTREAM_ST_MAX][UPSTREAM_EV_MAX] = {
 		[UPSTREAM_EV_PROBE_TIMER] = {TO(BOTH), .sent = I},
 		[UPSTREAM_EV_START_TIMER] = {TO(PROBE), .fails = 1},
 		[UPSTREAM_EV_DOWN] = {TO(INIT), .sent = I},
-		[UPSTREAM_EV_PARK] = BUG},
+		[UPSTREAM_EV_GONE] = {TO(DOWN), .settles = true},
+		[UPSTREAM_EV_PARK] = BUG,
+		[UPSTREAM_EV_SLEEP] = BUG,
+		[UPSTREAM_EV_WAKE] = {TO(PROBE)},
+		[UPSTREAM_EV_RESTART] = {TO(WAKING)}},
 	[UPSTREAM_ST_BOTH] = {
 		[UPSTREAM_EV_UP] = BUG,
 		[UPSTREAM_EV_DISCOVER_OK] = {TO(READY), .readies = 1, .settles = true},
@@ -73,7 +78,11 @@ static const struct cell cells[UPSTREAM_ST_MAX][UPSTREAM_EV_MAX] = {
 		[UPSTREAM_EV_PROBE_TIMER] = BUG,
 		[UPSTREAM_EV_START_TIMER] = {TO(BOTH), .fails = 1},
 		[UPSTREAM_EV_DOWN] = {TO(INIT), .sent = I},
-		[UPSTREAM_EV_PARK] = BUG},
+		[UPSTREAM_EV_GONE] = {TO(DOWN), .settles = true},
+		[UPSTREAM_EV_PARK] = BUG,
+		[UPSTREAM_EV_SLEEP] = BUG,
+		[UPSTREAM_EV_WAKE] = {TO(BOTH)},
+		[UPSTREAM_EV_RESTART] = {TO(WAKING)}},
 	[UPSTREAM_ST_INIT] = {
 		[UPSTREAM_EV_UP] = BUG,
 		[UPSTREAM_EV_DISCOVER_OK] = BUG,
@@ -84,7 +93,11 @@ static const struct cell cells[UPSTREAM_ST_MAX][UPSTREAM_EV_MAX] = {
 		[UPSTREAM_EV_PROBE_TIMER] = BUG,
 		[UPSTREAM_EV_START_TIMER] = {TO(INIT), .fails = 1},
 		[UPSTREAM_EV_DOWN] = {TO(DOWN), .settles = true},
-		[UPSTREAM_EV_PARK] = BUG},
+		[UPSTREAM_EV_GONE] = {TO(DOWN), .settles = true},
+		[UPSTREAM_EV_PARK] = BUG,
+		[UPSTREAM_EV_SLEEP] = BUG,
+		[UPSTREAM_EV_WAKE] = {TO(INIT)},
+		[UPSTREAM_EV_RESTART] = {TO(WAKING)}},
 	[UPSTREAM_ST_LATE] = {
 		[UPSTREAM_EV_UP] = BUG,
 		[UPSTREAM_EV_DISCOVER_OK] = {TO(READY), .readies = 1, .settles = true},
@@ -95,7 +108,11 @@ static const struct cell cells[UPSTREAM_ST_MAX][UPSTREAM_EV_MAX] = {
 		[UPSTREAM_EV_PROBE_TIMER] = BUG,
 		[UPSTREAM_EV_START_TIMER] = {TO(LATE), .fails = 1},
 		[UPSTREAM_EV_DOWN] = {TO(DOWN), .settles = true},
-		[UPSTREAM_EV_PARK] = BUG},
+		[UPSTREAM_EV_GONE] = {TO(DOWN), .settles = true},
+		[UPSTREAM_EV_PARK] = BUG,
+		[UPSTREAM_EV_SLEEP] = BUG,
+		[UPSTREAM_EV_WAKE] = {TO(LATE)},
+		[UPSTREAM_EV_RESTART] = {TO(WAKING)}},
 	[UPSTREAM_ST_READY] = {
 		[UPSTREAM_EV_UP] = BUG,
 		[UPSTREAM_EV_DISCOVER_OK] = BUG,
@@ -106,7 +123,41 @@ static const struct cell cells[UPSTREAM_ST_MAX][UPSTREAM_EV_MAX] = {
 		[UPSTREAM_EV_PROBE_TIMER] = BUG,
 		[UPSTREAM_EV_START_TIMER] = BUG,
 		[UPSTREAM_EV_DOWN] = {TO(DOWN)},
-		[UPSTREAM_EV_PARK] = BUG},
+		[UPSTREAM_EV_GONE] = {TO(DOWN)},
+		[UPSTREAM_EV_PARK] = BUG,
+		[UPSTREAM_EV_SLEEP] = {TO(ASLEEP)},
+		[UPSTREAM_EV_WAKE] = {TO(READY)},
+		[UPSTREAM_EV_RESTART] = {TO(WAKING)}},
+	[UPSTREAM_ST_ASLEEP] = {
+		[UPSTREAM_EV_UP] = BUG,
+		[UPSTREAM_EV_DISCOVER_OK] = BUG,
+		[UPSTREAM_EV_DISCOVER_LEGACY] = BUG,
+		[UPSTREAM_EV_DISCOVER_BAD] = BUG,
+		[UPSTREAM_EV_INIT_OK] = BUG,
+		[UPSTREAM_EV_INIT_BAD] = BUG,
+		[UPSTREAM_EV_PROBE_TIMER] = BUG,
+		[UPSTREAM_EV_START_TIMER] = BUG,
+		[UPSTREAM_EV_DOWN] = {TO(ASLEEP)},
+		[UPSTREAM_EV_GONE] = {TO(ASLEEP)},
+		[UPSTREAM_EV_PARK] = BUG,
+		[UPSTREAM_EV_SLEEP] = BUG,
+		[UPSTREAM_EV_WAKE] = {TO(WAKING)},
+		[UPSTREAM_EV_RESTART] = {TO(WAKING)}},
+	[UPSTREAM_ST_WAKING] = {
+		[UPSTREAM_EV_UP] = {TO(PROBE), .sent = D},
+		[UPSTREAM_EV_DISCOVER_OK] = BUG,
+		[UPSTREAM_EV_DISCOVER_LEGACY] = BUG,
+		[UPSTREAM_EV_DISCOVER_BAD] = BUG,
+		[UPSTREAM_EV_INIT_OK] = BUG,
+		[UPSTREAM_EV_INIT_BAD] = BUG,
+		[UPSTREAM_EV_PROBE_TIMER] = BUG,
+		[UPSTREAM_EV_START_TIMER] = BUG,
+		[UPSTREAM_EV_DOWN] = {TO(DOWN)},
+		[UPSTREAM_EV_GONE] = {TO(PROBE), .sent = D},
+		[UPSTREAM_EV_PARK] = BUG,
+		[UPSTREAM_EV_SLEEP] = BUG,
+		[UPSTREAM_EV_WAKE] = {TO(WAKING)},
+		[UPSTREAM_EV_RESTART] = {TO(WAKING)}},
 	[UPSTREAM_ST_PARKED] = {
 		[UPSTREAM_EV_UP] = {TO(PROBE), .sent = D},
 		[UPSTREAM_EV_DISCOVER_OK] = BUG,
@@ -117,7 +168,11 @@ static const struct cell cells[UPSTREAM_ST_MAX][UPSTREAM_EV_MAX] = {
 		[UPSTREAM_EV_PROBE_TIMER] = BUG,
 		[UPSTREAM_EV_START_TIMER] = BUG,
 		[UPSTREAM_EV_DOWN] = {TO(PARKED)},
-		[UPSTREAM_EV_PARK] = {TO(PARKED)}},
+		[UPSTREAM_EV_GONE] = BUG,
+		[UPSTREAM_EV_PARK] = {TO(PARKED)},
+		[UPSTREAM_EV_SLEEP] = BUG,
+		[UPSTREAM_EV_WAKE] = {TO(PROBE), .sent = D},
+		[UPSTREAM_EV_RESTART] = {TO(PROBE), .sent = D}},
 };
 /* clang-format on */
 
@@ -139,8 +194,14 @@ owner_in_state(enum upstream_state st)
 		uowner_refuse(o, 2, "-32601");
 	if (st == UPSTREAM_ST_INIT)
 		uowner_refuse(o, 1, "-32601");
-	if (st == UPSTREAM_ST_READY)
+	if (st == UPSTREAM_ST_READY || st == UPSTREAM_ST_ASLEEP ||
+	    st == UPSTREAM_ST_WAKING)
 		uowner_answer(o, 1, BOUNDS);
+	/* Their process is still on its way out. */
+	if (st == UPSTREAM_ST_ASLEEP)
+		upstream_event(o->u, UPSTREAM_EV_SLEEP);
+	if (st == UPSTREAM_ST_WAKING)
+		upstream_restart(o->u, "for the test");
 	ck_assert_int_eq(upstream_state(o->u), st);
 	fake_link_forget_all();
 	return o;
@@ -152,7 +213,10 @@ owner_event(struct uowner *o, enum upstream_state st, enum upstream_event ev)
 {
 	switch (ev) {
 	case UPSTREAM_EV_UP:
-		uowner_start(o);
+		if (st == UPSTREAM_ST_WAKING)
+			fake_child_die(o->u->child, TEXT_DIE);
+		else
+			uowner_start(o);
 		break;
 	case UPSTREAM_EV_DISCOVER_OK:
 		uowner_answer(o, 1, BOUNDS);
@@ -182,8 +246,27 @@ owner_event(struct uowner *o, enum upstream_state st, enum upstream_event ev)
 		timer_clear(&o->u->probe_timer);
 		fake_loop_advance(o->loop, o->conf->start_ms);
 		break;
+	case UPSTREAM_EV_GONE:
+		if (st != UPSTREAM_ST_WAKING)
+			child_stop(o->u->child);
+		fake_child_die(o->u->child, TEXT_DIE);
+		break;
+	case UPSTREAM_EV_SLEEP:
+		upstream_event(o->u, ev); /* its timer is a test of its own */
+		break;
+	case UPSTREAM_EV_WAKE:
+		upstream_wake(o->u);
+		break;
+	case UPSTREAM_EV_RESTART:
+		upstream_restart(o->u, "for the test");
+		break;
 	case UPSTREAM_EV_DOWN:
-		if (fake_link_live() > 0)
+		if (st == UPSTREAM_ST_WAKING)
+			fake_child_refuse(o->u->child, 1); /* the one after that */
+		if (st == UPSTREAM_ST_ASLEEP)
+			upstream_event(
+			    o->u, ev); /* it had ended before it was asked to */
+		else if (fake_link_live() > 0)
 			fake_child_die(o->u->child, TEXT_DIE);
 		else if (st == UPSTREAM_ST_PARKED)
 			upstream_event(o->u, ev);
@@ -231,35 +314,6 @@ check_bug(struct uowner *o, enum upstream_event ev)
 	    upstream_state_text(upstream_state(o->u)), (int)ev);
 }
 
-/* What has to hold in every state. */
-static void
-check_invariants(const struct uowner *o)
-{
-	const struct upstream *u = o->u;
-	enum upstream_state st = upstream_state(u);
-	bool greeting = st == UPSTREAM_ST_PROBE || st == UPSTREAM_ST_BOTH ||
-			st == UPSTREAM_ST_INIT || st == UPSTREAM_ST_LATE;
-	bool going = child_state(u->child) == CHILD_ST_STOPPING;
-
-	ck_assert_int_eq(u->link != NULL, greeting || st == UPSTREAM_ST_READY);
-	ck_assert_int_eq(u->era != NULL, st == UPSTREAM_ST_READY);
-	ck_assert_int_eq(timer_is_set(&u->probe_timer),
-	    st == UPSTREAM_ST_PROBE && u->known_era != ERA_MODERN && !going);
-	ck_assert_int_eq(timer_is_set(&u->start_timer), greeting && !going);
-	ck_assert_int_eq(
-	    u->discover.u != NULL, (st == UPSTREAM_ST_PROBE || st == UPSTREAM_ST_BOTH ||
-				       st == UPSTREAM_ST_LATE) &&
-				       !going);
-	ck_assert_int_eq(u->init.u != NULL,
-	    (st == UPSTREAM_ST_BOTH || st == UPSTREAM_ST_INIT) && !going);
-	ck_assert(u->link == NULL || fake_link_is_closed(u->link) == going);
-	ck_assert_int_eq(upstream_is_settled(u), o->settled == 1);
-	if (st == UPSTREAM_ST_READY && !going)
-		ck_assert_str_eq(upstream_reason(u), "");
-	if (st == UPSTREAM_ST_PARKED)
-		ck_assert_str_ne(upstream_reason(u), "");
-}
-
 static void
 check_sent(const char *methods)
 {
@@ -299,7 +353,7 @@ check_cell(enum upstream_state st, enum upstream_event ev)
 	ck_assert_uint_eq(fake_child_fails(o->u->child), want->fails);
 	ck_assert_uint_eq(fake_child_readies(o->u->child) - readies, want->readies);
 	ck_assert_uint_eq(o->settled - settled, want->settles);
-	check_invariants(o);
+	uowner_check(o);
 	uowner_free(o);
 }
 
@@ -334,143 +388,6 @@ START_TEST(broken_is_parked)
 }
 END_TEST
 
-/* ---- random walks ---- */
-
-struct walk {
-	struct uowner *o;
-	unsigned seed;
-	struct ucall calls[8];
-};
-
-static unsigned
-walk_random(struct walk *w, unsigned limit)
-{
-	return (unsigned)rand_r(&w->seed) % limit;
-}
-
-/* The server says something about a request that may be there or not. */
-static void
-walk_server_step(struct walk *w)
-{
-	static const char *const codes[] = {
-	    "-32601", "-32022", "-32020", "\"none\"", "0"};
-	static const char *const results[] = {BOUNDS, LEGACY, "{}",
-	    "{\"supportedVersions\":[\"2025-06-18\"]}",
-	    "{\"protocolVersion\":\"1999-01-01\"}"};
-	unsigned long long id = w->o->u->last_id - walk_random(w, 3);
-
-	if (w->o->u->link == NULL)
-		return;
-	switch (walk_random(w, 6)) {
-	case 0:
-		uowner_refuse(w->o, id, codes[walk_random(w, 5)]);
-		break;
-	case 1:
-		uowner_say(w->o, REFUSED, id, "-32022",
-		    ",\"data\":{\"supported\":[\"2026-07-28\"]}");
-		break;
-	case 2:
-		uowner_say(w->o, "%s", "Content-Length: 20");
-		break;
-	default:
-		uowner_answer(w->o, id, results[walk_random(w, 5)]);
-		break;
-	}
-}
-
-static void
-walk_child_step(struct walk *w)
-{
-	struct child *c = w->o->u->child;
-
-	switch (child_state(c)) {
-	case CHILD_ST_BACKOFF:
-		fake_child_refuse(c, walk_random(w, 2));
-		fake_child_pause_over(c);
-		break;
-	case CHILD_ST_RUNNING:
-		if (walk_random(w, 3) == 0)
-			fake_link_end(w->o->u->link);
-		else if (walk_random(w, 2) == 0)
-			fake_link_write_end(w->o->u->link, 32);
-		fake_child_die(c, TEXT_DIE);
-		break;
-	case CHILD_ST_STOPPING:
-		if (walk_random(w, 2) == 0)
-			fake_child_force(c);
-		fake_child_die(c, TEXT_DIE);
-		break;
-	case CHILD_ST_DOWN:
-	case CHILD_ST_FAILED:
-		upstream_start(w->o->u);
-		break;
-	case CHILD_ST_REAPED:
-	case CHILD_ST_CLOSED:
-	case CHILD_ST_MAX:
-		break;
-	}
-}
-
-static void
-walk_call_step(struct walk *w)
-{
-	struct ucall *c = &w->calls[walk_random(w, 8)];
-
-	if (c->req.u != NULL)
-		upstream_cancel(&c->req, NULL);
-	else
-		(void)ucall_try(w->o, c, CALL, NULL);
-}
-
-static void
-walk_step(struct walk *w)
-{
-	switch (walk_random(w, 16)) {
-	case 0:
-		fake_loop_advance(w->o->loop, walk_random(w, 80000));
-		break;
-	case 1:
-	case 2:
-		fake_loop_advance(w->o->loop, walk_random(w, 4000));
-		break;
-	case 3:
-	case 4:
-		walk_call_step(w);
-		break;
-	case 5:
-	case 6:
-		walk_child_step(w);
-		break;
-	default:
-		walk_server_step(w);
-		break;
-	}
-	fake_link_forget_all();
-}
-
-START_TEST(random_walks_keep_the_invariants)
-{
-	struct walk w = {.o = uowner_new(ERA_AUTO), .seed = (unsigned)_i + 1};
-	unsigned visits[UPSTREAM_ST_MAX] = {0};
-
-	fake_child_set_budget(w.o->u->child, 4);
-	for (unsigned i = 0; i < WALK_STEPS; i++) {
-		unsigned in_flight = 0;
-
-		walk_step(&w);
-		check_invariants(w.o);
-		for (unsigned n = 0; n < 8; n++)
-			in_flight += w.calls[n].req.u != NULL;
-		ck_assert_uint_eq(upstream_in_flight(w.o->u), in_flight);
-		visits[upstream_state(w.o->u)]++;
-	}
-	for (int st = 0; st < UPSTREAM_ST_MAX; st++)
-		ck_assert_msg(visits[st] > 0, "never %s",
-		    upstream_state_text((enum upstream_state)st));
-	uowner_free(w.o);
-}
-END_TEST
-
 int
 main(void)
 {
@@ -483,7 +400,6 @@ main(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, every_cell, 0, UPSTREAM_ST_MAX);
 	tcase_add_test(tc, broken_is_parked);
-	tcase_add_loop_test(tc, random_walks_keep_the_invariants, 0, WALK_SEEDS);
 	srunner_run_all(sr, CK_NORMAL);
 	failed = srunner_ntests_failed(sr);
 	srunner_free(sr);

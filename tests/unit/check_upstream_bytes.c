@@ -24,6 +24,9 @@
 #define THEIRS	      VERSION_IS("2026-07-28") "," CAPS_ARE("{\"sampling\":{}}")
 #define BY_CLIENT     OURS(CLIENT_INFO)
 #define OTHER	      "{\"name\":\"other\",\"version\":\"7\"}"
+#define TRACE                                                                            \
+	"\"traceparent\":\"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\","   \
+	"\"tracestate\":\"a=b\",\"baggage\":\"c=d\""
 
 enum era { LEGACY, MODERN, MODERN_LOGGING };
 
@@ -46,6 +49,9 @@ static const struct row rows[] = {
 	{"token that is a string", LEGACY, "\"r\"",
 	    CALL("{\"_meta\":{\"progressToken\":\"tok\"},\"name\":\"a\"}"),
 	    SENT("{\"_meta\":{\"progressToken\":2},\"name\":\"r\"}")},
+	{"trace context", LEGACY, NULL,
+	    CALL("{\"_meta\":{" TRACE "," THEIRS "},\"name\":\"a\"}"),
+	    SENT("{\"_meta\":{" TRACE "},\"name\":\"a\"}")},
 	{"token that is 0, other members of _meta", LEGACY, "\"r\"",
 	    CALL("{\"name\":\"a\",\"_meta\":{\"x\":{},\"progressToken\":0,\"y\":\"\\u00e9\"}}"),
 	    SENT("{\"name\":\"r\",\"_meta\":{\"x\":{},\"progressToken\":2,\"y\":\"\\u00e9\"}}")},
@@ -86,6 +92,9 @@ static const struct row rows[] = {
 	{"token of a legacy client", MODERN, "\"r\"",
 	    CALL("{\"name\":\"a\",\"_meta\":{\"progressToken\":\"tok\",\"x\":[1, 2]}}"),
 	    SENT("{\"name\":\"r\",\"_meta\":{" BY_CLIENT ",\"progressToken\":2,\"x\":[1, 2]}}")},
+	{"trace context", MODERN, NULL,
+	    CALL("{\"_meta\":{" TRACE "},\"name\":\"a\"}"),
+	    SENT("{\"_meta\":{" BY_CLIENT "," TRACE "},\"name\":\"a\"}")},
 	{"empty _meta", MODERN, NULL,
 	    CALL("{\"_meta\":{},\"name\":\"a\"}"),
 	    SENT("{\"_meta\":{" BY_CLIENT "},\"name\":\"a\"}")},

@@ -13,6 +13,7 @@
 #include "mcpvisor/mem.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define FAKE_PID 4000
 
@@ -27,6 +28,7 @@ struct child {
 	struct child_end end;
 	unsigned refuse, budget;
 	unsigned ups, fails, readies, counted, ends, restarts;
+	bool ready;
 };
 
 const struct child_ladder child_ladder_defaults = {
@@ -81,6 +83,7 @@ static void
 fake_set_end(struct child *c, enum mv_err err, const char *text)
 {
 	c->end.err = err;
+	c->end.is_clean = strncmp(text, "exited with status 0", 20) == 0;
 	(void)snprintf(c->end.text, sizeof(c->end.text), "%s", text);
 }
 
@@ -98,6 +101,7 @@ fake_spawn(struct child *c)
 	}
 	c->ups++;
 	c->fate = MV_DIED;
+	c->ready = false;
 	c->state = CHILD_ST_RUNNING;
 	c->cb->on_up(c->arg, -1, -1);
 }
@@ -169,6 +173,8 @@ fake_child_die(struct child *c, const char *text)
 		   (c->fate == MV_DIED && verdict == CHILD_EXCUSE)) {
 		c->restarts++;
 		fake_spawn(c);
+	} else if (c->fate == MV_DIED && c->ready && c->end.is_clean) {
+		c->state = CHILD_ST_BACKOFF;
 	} else {
 		c->state = fake_count_death(c);
 		if (c->state == CHILD_ST_FAILED)
@@ -210,6 +216,12 @@ child_set_ladder(struct child *c, const struct child_ladder *l)
 }
 
 void
+child_set_opts(struct child *c, const struct child_opts *o)
+{
+	c->o = *o;
+}
+
+void
 child_output_ended(struct child *c)
 {
 	MCPVISOR_ASSERT(!fake_is_resting(c));
@@ -220,6 +232,7 @@ void
 child_note_ready(struct child *c)
 {
 	c->readies++;
+	c->ready = true;
 }
 
 enum child_state

@@ -18,6 +18,8 @@ void fake_link_end(struct link *k);
 void fake_link_write_end(struct link *k, int errnum);
 /* Sends fail with err from now on; MV_OK: no longer. */
 void fake_link_refuse(struct link *k, enum mv_err err);
+/* So much has been sent and not been read. */
+void fake_link_set_pending(struct link *k, size_t bytes);
 bool fake_link_is_closed(const struct link *k); /* link_end_write came */
 const struct link_opts *fake_link_opts(const struct link *k);
 

@@ -78,6 +78,25 @@ on_stopped(void *arg, struct upstream *u)
 }
 
 static void
+on_memory(void *arg, struct upstream *u)
+{
+	struct uowner *o = arg;
+
+	ck_assert_ptr_eq(u, o->u);
+	o->memories++;
+}
+
+static void
+on_idle(void *arg, struct upstream *u)
+{
+	struct uowner *o = arg;
+
+	ck_assert_ptr_eq(u, o->u);
+	ck_assert_uint_eq(upstream_in_flight(u), 0);
+	o->idles++;
+}
+
+static void
 on_line(enum log_level level, const char *line, size_t len, void *arg)
 {
 	struct uowner *o = arg;
@@ -97,6 +116,8 @@ static const struct upstream_cb owner_cb = {
     .on_log = on_log,
     .on_updated = on_updated,
     .on_stopped = on_stopped,
+    .on_memory = on_memory,
+    .on_idle = on_idle,
 };
 
 struct uowner *
@@ -271,6 +292,40 @@ uowner_log_has(const struct uowner *o, const char *text)
 	return strstr(o->log, text) != NULL;
 }
 
+void
+uowner_check(const struct uowner *o)
+{
+	const struct upstream *u = o->u;
+	enum upstream_state st = upstream_state(u);
+	bool greeting = st == UPSTREAM_ST_PROBE || st == UPSTREAM_ST_BOTH ||
+			st == UPSTREAM_ST_INIT || st == UPSTREAM_ST_LATE;
+	bool going = child_state(u->child) == CHILD_ST_STOPPING;
+
+	if (st == UPSTREAM_ST_ASLEEP || st == UPSTREAM_ST_WAKING)
+		ck_assert_int_eq(u->link != NULL, going);
+	else
+		ck_assert_int_eq(u->link != NULL, greeting || st == UPSTREAM_ST_READY);
+	ck_assert(st != UPSTREAM_ST_WAKING || going);
+	ck_assert(!timer_is_set(&u->idle_timer) || st == UPSTREAM_ST_READY);
+	ck_assert(u->held == NULL || greeting || st == UPSTREAM_ST_WAKING);
+	ck_assert_int_eq(u->era != NULL, st == UPSTREAM_ST_READY);
+	ck_assert_int_eq(timer_is_set(&u->probe_timer),
+	    st == UPSTREAM_ST_PROBE && u->known_era != ERA_MODERN && !going);
+	ck_assert_int_eq(timer_is_set(&u->start_timer), greeting && !going);
+	ck_assert_int_eq(
+	    u->discover.u != NULL, (st == UPSTREAM_ST_PROBE || st == UPSTREAM_ST_BOTH ||
+				       st == UPSTREAM_ST_LATE) &&
+				       !going);
+	ck_assert_int_eq(u->init.u != NULL,
+	    (st == UPSTREAM_ST_BOTH || st == UPSTREAM_ST_INIT) && !going);
+	ck_assert(u->link == NULL || fake_link_is_closed(u->link) == going);
+	ck_assert_int_eq(upstream_is_settled(u), o->settled == 1);
+	if (st == UPSTREAM_ST_READY && !going)
+		ck_assert_str_eq(upstream_reason(u), "");
+	if (st == UPSTREAM_ST_PARKED)
+		ck_assert_str_ne(upstream_reason(u), "");
+}
+
 /* ---- calls ---- */
 
 static void
@@ -307,12 +362,26 @@ on_done(void *arg, const struct outcome *out)
 static const struct upstream_req_cb call_cb = {
     .on_progress = on_progress, .on_done = on_done};
 
+static struct json_edit
+ucall_edit(const struct json_msg *json, const char *put)
+{
+	struct json_span at = json->slot[JSON_P_ARGUMENTS];
+
+	if (at.len == 0) {
+		at.off = json->slot[JSON_P_NAME].off + json->slot[JSON_P_NAME].len;
+		ck_assert_int_eq(put[0], ',');
+	}
+	return (struct json_edit){at.off, at.len, put, strlen(put)};
+}
+
 enum mv_err
 ucall_try(struct uowner *o, struct ucall *c, const char *text, const char *target)
 {
 	size_t len = strlen(text);
 	char *copy = mem_xalloc(len);
 	char *info = mem_xstrdup(CLIENT_INFO);
+	char *name = target != NULL ? mem_xstrdup(target) : NULL;
+	char *arguments = c->arguments != NULL ? mem_xstrdup(c->arguments) : NULL;
 	struct json_msg *json = mem_xalloc(sizeof(*json));
 	struct upstream_call call = {.base = copy,
 	    .len = len,
@@ -327,7 +396,9 @@ ucall_try(struct uowner *o, struct ucall *c, const char *text, const char *targe
 	call.method = method_parse(jtext_of(copy, json->slot[JSON_METHOD]));
 	if (target != NULL)
 		call.target = (struct json_edit){json->slot[JSON_P_NAME].off,
-		    json->slot[JSON_P_NAME].len, target, strlen(target)};
+		    json->slot[JSON_P_NAME].len, name, strlen(name)};
+	if (arguments != NULL)
+		call.arguments = ucall_edit(json, arguments);
 	call.level = mcp_level_parse(jtext_of(copy, json->slot[JSON_M_LOG_LEVEL]));
 	c->o = o;
 	c->req.cb = &call_cb;
@@ -337,6 +408,8 @@ ucall_try(struct uowner *o, struct ucall *c, const char *text, const char *targe
 	ck_assert_int_eq(c->req.u != NULL, err == MV_OK);
 	mem_free(json);
 	mem_free(info);
+	mem_free(name);
+	mem_free(arguments);
 	mem_free(copy);
 	return err;
 }

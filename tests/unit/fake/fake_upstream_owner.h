@@ -41,7 +41,7 @@ struct uowner {
 	struct upstream_conf *conf;
 	struct upstream *u;
 	unsigned lists[LIST_MAX], changes[LIST_MAX];
-	unsigned settled, stopped, logs, updates, dones;
+	unsigned settled, stopped, logs, updates, dones, memories, idles;
 	enum upstream_state settled_in;
 	char last[1024]; /* of logs, updates and progress */
 	char log[16384]; /* what was logged, with newlines, until it is full */
@@ -73,6 +73,8 @@ void uowner_heard(const char *text);
 unsigned long long uowner_heard_request(const char *method);
 void uowner_heard_nothing(void);
 bool uowner_is_ready(const struct uowner *o);
+/* What has to hold in every state. */
+void uowner_check(const struct uowner *o);
 bool uowner_log_has(const struct uowner *o, const char *text);
 
 /* One client's call. Its text lives only as long as the send. */
@@ -86,6 +88,8 @@ struct ucall {
 	char body[512], detail[256];
 	struct ucall *then; /* to send with then_text when this one ends */
 	const char *then_text;
+	/* In place of the client's arguments, or after its name with a comma in front. */
+	const char *arguments;
 };
 
 /* As a client of the time before 2026-07-28 that has a name of its own; target replaces
