@@ -28,13 +28,16 @@ struct call {
 	struct upstream_req req;
 	struct gateway_waiter waiter;
 	struct upstream_call_copy *copy; /* while waiting */
+	struct buf own;			 /* what we put in place of the client's words */
+	char why[160]; /* of MV_PARAMS: what is wrong, if it is not the name; or "" */
 };
 
-/* Starts c, whose cb, arg and owner are set. req->target is filled in here. MV_OK:
- * on_done will come, not before returning. Otherwise nothing happened: MV_NOT_FOUND
- * (no such tool, prompt, resource), MV_PARAMS, MV_UNSUPPORTED (the owner completes
- * nothing), or why the owner cannot take it; c->u
- * and c->route tell the owner, if one was found, until call_fini. */
+/* Starts c, whose cb, arg and owner (NULL: nobody, who is shown the first view) are set.
+ * req->target and req->arguments are filled in here. MV_OK: on_done will come, not before
+ * returning; an outcome of MV_PARAMS has c->why as its detail. Otherwise nothing
+ * happened: MV_NOT_FOUND (no such tool, prompt, resource that the owner's view shows),
+ * MV_PARAMS (see c->why), MV_UNSUPPORTED (the owner completes nothing), or why the owner
+ * cannot take it; c->u and c->route tell the owner, if one was found, until call_fini. */
 enum mv_err call_start(struct gateway *g, struct call *c,
     const struct upstream_call *req) MCPVISOR_MUST_CHECK;
 /* Ends c without an answer and tells its owner. cancel as in upstream_cancel. */

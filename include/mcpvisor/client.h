@@ -46,8 +46,8 @@ struct client_cb {
 	void (*on_dead)(void *arg);
 };
 
-struct client *client_new(
-    struct loop *l, struct gateway *g, const struct client_cb *cb, void *arg);
+struct client *client_new(struct loop *l, struct gateway *g, unsigned view,
+    const struct client_cb *cb, void *arg);
 /* Whether it gets upstreams of its own where isolation asks for it. */
 void client_set_own_instances(struct client *c, bool own);
 /* Cancels what is in flight. Not inside its own callbacks. */
@@ -59,8 +59,8 @@ void client_on_message_by(
 /* A client of requests that know nothing of each other (modern HTTP, and legacy without a
  * session): ids may be the same, there is no session, nothing comes unasked. All come by
  * ports. */
-struct client *client_new_shared(
-    struct loop *l, struct gateway *g, const struct client_cb *cb, void *arg);
+struct client *client_new_shared(struct loop *l, struct gateway *g, unsigned view,
+    const struct client_cb *cb, void *arg);
 /* Whether a message shows the signs of 2026-07-28. */
 bool client_is_modern(const struct json_msg *json);
 bool client_request_is_modern(const struct request *r);
@@ -77,6 +77,10 @@ struct client_session {
 struct client_session client_session_of(const struct client *c);
 /* Opens the session that an earlier initialize opened. name may be "". */
 void client_session_restore(struct client *c, enum revision revision, const char *name);
+
+/* Whether the end of each forwarded request is a line of the log (module "call", info):
+ * it is. For all clients. */
+void client_log_calls(bool on);
 
 /* Ends a request without an answer and tells its owner, as if it had been cancelled. */
 void client_cancel(struct request *r);

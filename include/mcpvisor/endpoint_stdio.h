@@ -12,6 +12,7 @@ struct endpoint_stdio;
 
 struct endpoint_stdio_opts {
 	int rfd, wfd;	     /* taken */
+	unsigned view;	     /* 0 */
 	uint32_t drain_ms;   /* calls may finish after the end of input: 1000 */
 	uint32_t term_at_ms; /* TERM to children, counted from the end of input: 1200 */
 	uint32_t kill_at_ms; /* KILL: 1700 */

@@ -15,7 +15,8 @@ struct gateway;
 /* A client that wants to hear of changes; a member of its owner. */
 struct gateway_observer {
 	struct gateway_observer *next, **prev;
-	/* The merged bytes of lists changed: bit 1 << kind for each. Once a burst. */
+	unsigned view; /* what it is shown (gateway_view); set before gateway_observe */
+	/* The merged bytes of its lists changed: bit 1 << kind for each. Once a burst. */
 	void (*on_changed)(void *arg, unsigned kinds);
 	/* A log message whose owner is this client for certain. */
 	void (*on_log)(void *arg, struct upstream *u, const struct link_msg *m);
@@ -25,6 +26,7 @@ struct gateway_observer {
 	enum mcp_level level; /* what its session asked for; MCP_LV_MAX: nothing */
 };
 void gateway_observe(struct gateway *g, struct gateway_observer *o);
+/* After the end of its calls and subscriptions. */
 void gateway_unobserve(struct gateway *g, struct gateway_observer *o);
 /* o's level is new: the upstreams are told the most verbose that anybody wants. */
 void gateway_set_level(
@@ -47,19 +49,60 @@ void gateway_unwait(struct gateway_waiter *w); /* fine when not waiting */
 /* Whether waiters may keep that many bytes more. */
 bool gateway_may_keep(const struct gateway *g, size_t bytes);
 
+/* What it points to stays the caller's, valid until gateway_free or, after a
+ * gateway_apply of others, until on_released says so. */
 struct gateway_opts {
-	struct upstream_conf *const *confs; /* the caller's, valid until gateway_free */
+	struct upstream_conf *const *confs; /* the enabled ones, names differ */
 	size_t n;
+	const struct profile_conf *const *profiles;
+	size_t n_profiles;     /* 0: one view, of everything */
+	size_t name_bytes;     /* 0: CAP_NAME_BYTES */
 	uint32_t list_wait_ms; /* 5000 */
+	/* u was made and has not been started: what was kept of it can be given back
+	 * (upstream_take_memory). Not for instances. From gateway_new on; may be NULL. */
+	void (*on_made)(void *arg, struct upstream *u);
+	/* What a fresh start could use of u is new: its lists, era or instructions. Once
+	 * a burst. May be NULL. */
+	void (*on_memory)(void *arg, struct upstream *u);
+	/* Nothing points to the confs and profiles any more that gateway_apply replaced:
+	 * comes once for each gateway_apply, in order, maybe before it returns. */
+	void (*on_released)(void *arg);
+	void *arg;
 };
 
 struct gateway *gateway_new(
     struct loop *l, struct spawner *sp, const struct gateway_opts *o);
 void gateway_free(struct gateway *g);
+/* Starts those that start eagerly, and those of whose lists nothing is known yet. */
 void gateway_start(struct gateway *g);
+
+/* Another fleet (a reload). Upstreams are told apart by name. One whose process would
+ * serve the new conf as well (upstream_conf_is_same_process) stays, with its calls,
+ * sessions and subscriptions, and goes by the new limits; any other one that is new or
+ * changed starts, a changed one with the lists of the old until it has its own; the old
+ * process takes no more calls, finishes those in flight (for at most drain_ms), and
+ * stops by its ladder. Clients hear of lists that changed. Without effect after
+ * gateway_stop: then on_released does not come for it. */
+struct gateway_apply_opts {
+	struct gateway_opts fleet; /* callbacks and list_wait_ms are not looked at */
+	uint32_t drain_ms;	   /* 30000 */
+};
+void gateway_apply(struct gateway *g, const struct gateway_apply_opts *o);
+/* Starts u's processes anew, gracefully as above; a parked one as well. */
+void gateway_restart(struct gateway *g, struct upstream *u, uint32_t drain_ms);
+/* By its name in the conf; NULL: there is none. */
+struct upstream *gateway_find_upstream(const struct gateway *g, const char *name);
+/* The view of a profile. False: there is none of that name (NULL is the first). A view
+ * keeps its number over gateway_apply; that of a profile which is gone shows nothing. */
+bool gateway_view(const struct gateway *g, const char *profile, unsigned *view);
+/* The number that the view of this profile has, or will have from the gateway_apply on
+ * that brings it; until then it shows nothing. NULL is the first. False: there are too
+ * many. */
+bool gateway_reserve_view(struct gateway *g, const char *profile, unsigned *view);
 /* Ends everybody's wait now, whatever is missing. */
 void gateway_stop_waiting(struct gateway *g);
-/* Stops all upstreams; fn comes once all are gone, maybe before returning. */
+/* Ends all subscriptions, and stops all upstreams; fn comes once all are gone, maybe
+ * before returning. */
 void gateway_stop(
     struct gateway *g, const struct child_ladder *ladder, void (*fn)(void *), void *arg);
 
@@ -75,26 +118,30 @@ struct gateway_list {
  * them from before. */
 void gateway_note_listener(struct gateway *g);
 /* Valid until control returns to the loop. */
-struct gateway_list gateway_list(struct gateway *g, enum list_kind kind);
-/* The union of what upstreams offer; everything while some are still starting. */
-struct upstream_caps gateway_caps(const struct gateway *g);
-/* Appends the instructions of all, each under its upstream's name. */
-void gateway_put_instructions(const struct gateway *g, struct buf *out);
-/* The definition of a tool by its published name (a JSON string); absent if there is
- * none. Valid until control returns to the loop. */
-struct jtext gateway_tool_definition(struct gateway *g, struct jtext name);
+struct gateway_list gateway_list(struct gateway *g, unsigned view, enum list_kind kind);
+/* The union of what its upstreams offer; everything while some are still starting. */
+struct upstream_caps gateway_caps(const struct gateway *g, unsigned view);
+/* Appends the instructions of all in the view, each under its upstream's name. */
+void gateway_put_instructions(const struct gateway *g, unsigned view, struct buf *out);
+/* The definition of a tool by its published name (a JSON string); absent if the view
+ * shows none. Valid until control returns to the loop. */
+struct jtext gateway_tool_definition(struct gateway *g, unsigned view, struct jtext name);
 struct catalog *gateway_catalog(struct gateway *g);
 size_t gateway_count(const struct gateway *g);
 struct upstream *gateway_upstream(const struct gateway *g, size_t i);
 
-/* The instance of *u that serves owner: *u itself, or one of owner's own, which is made
- * and started when it is first asked for. MV_BUSY: there are too many. */
+/* The instance of *u that serves owner: *u itself, one of owner's own, which is made and
+ * started when it is first asked for, or one without a call (isolation "call"). MV_BUSY:
+ * there are too many. */
 enum mv_err gateway_pick_instance(struct gateway *g, struct upstream **u,
     struct gateway_observer *owner) MCPVISOR_MUST_CHECK;
 
+/* Instances of u beside itself. */
+size_t gateway_count_instances(const struct gateway *g, const struct upstream *u);
+
 /* Whoever owns a URI: listed, named by a recent result, or fitting a template. uri is a
- * JSON string. NULL: nobody. */
-struct upstream *gateway_route_uri(struct gateway *g, struct jtext uri);
+ * JSON string as clients write it. NULL: nobody that the view shows. */
+struct upstream *gateway_route_uri(struct gateway *g, unsigned view, struct jtext uri);
 /* A result of u names these URIs. */
 void gateway_note_uris(
     struct gateway *g, struct upstream *u, const char *base, const struct json_msg *json);
@@ -117,9 +164,11 @@ struct subscriber {
 	/* Shared by the subscribers of one receiver, which hears of an event once however
 	 * many of them it fits; NULL: each hears of it. */
 	uint64_t *heard;
+	/* The gateway's. */
 	struct subscription *sub;
 	struct subscriber *next, **prev;
 	bool settled;
+	bool is_prefixed; /* it said the URI as it is published (uri_prefix) */
 };
 
 /* uri is a JSON string, copied. MV_NOT_FOUND, MV_UNSUPPORTED, MV_TOO_LONG, or why the

@@ -34,7 +34,8 @@ struct http_server_opts {
 extern const struct http_server_opts http_server_defaults;
 
 struct http_server_cb {
-	/* The head is in and sound. Return 0 to take the body, or a status to refuse (the
+	/* The head is in and sound, and memory is not short (then it is answered with
+	 * 503). Return 0 to take the body, or a status to refuse (the
 	 * reply is the callee's by http_reply, or the server's plain one). *user is kept
 	 * with the exchange. */
 	int (*on_head)(void *arg, struct http_exchange *x, const struct http_head *head,
@@ -48,6 +49,9 @@ struct http_server_cb {
 	 * the client counts). Comes exactly once for each exchange whose on_head
 	 * returned; x is invalid after. */
 	void (*on_end)(void *arg, struct http_exchange *x, void *user, bool gone);
+	/* A connection that was added has gone, after its exchanges; once for each, maybe
+	 * before http_server_add returns. May be NULL. */
+	void (*on_close)(void *arg, void *door);
 };
 
 /* Never calls back before returning. */
@@ -57,14 +61,18 @@ struct http_server *http_server_new(struct loop *l, const struct http_server_opt
  * after. Allowed inside callbacks; an exchange whose on_head has not returned then gets
  * no on_end. */
 void http_server_free(struct http_server *s);
-/* A connection that was accepted; fd is taken. uid as listener says. */
-void http_server_add(struct http_server *s, int fd, uid_t uid);
+/* A connection that was accepted; fd is taken. uid as listener says; door is what
+ * http_exchange_door gives back. */
+void http_server_add(struct http_server *s, int fd, uid_t uid, void *door);
+/* Limits of what comes from now on; a connection keeps those of its input. */
+void http_server_set_opts(struct http_server *s, const struct http_server_opts *o);
 /* No more keep-alive; open exchanges may end. fn comes when the last connection has gone.
  */
 void http_server_drain(struct http_server *s, void (*fn)(void *), void *arg);
 unsigned http_server_connections(const struct http_server *s);
 
 uid_t http_exchange_uid(const struct http_exchange *x);
+void *http_exchange_door(const struct http_exchange *x);
 
 /* A whole answer: extra holds header lines, each "Name: value\r\n" (may be NULL); body in
  * pieces, copied once. type NULL: no body, no Content-Type. Content-Length, Date and

@@ -62,6 +62,7 @@ enum json_level {
 	X(M_CLIENT_CAPS, META, "io.modelcontextprotocol/clientCapabilities", OTHER,      \
 	    true)                                                                        \
 	X(M_LOG_LEVEL, META, "io.modelcontextprotocol/logLevel", OTHER, true)            \
+	X(M_TRACEPARENT, META, "traceparent", OTHER, false)                              \
 	X(M_SUBSCRIPTION, META, "io.modelcontextprotocol/subscriptionId", OTHER, true)   \
 	X(R_TYPE, REF, "type", OTHER, true)                                              \
 	X(R_NAME, REF, "name", OTHER, true)                                              \

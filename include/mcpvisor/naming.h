@@ -27,8 +27,15 @@ enum naming_form {
 	NAMING_QUALIFIED, /* upstream + "__" + name, whatever the prefix */
 	NAMING_HASHED,	  /* short form with all 64 bits of the hash */
 };
-/* Appends the published name. prefix NULL: the mapped upstream and "__". */
-void naming_publish(const char *upstream, const char *prefix, const char *name, size_t n,
+/* Budgets that leave room for a hash and something to recognise. */
+#define NAMING_BUDGET_MIN 24
+#define NAMING_BUDGET_MAX 128
+struct naming {
+	const char *upstream, *prefix; /* prefix NULL: the mapped upstream and "__" */
+	size_t budget;		       /* bytes of a published name */
+};
+/* Appends the published name. */
+void naming_publish(const struct naming *y, const char *name, size_t n,
     enum naming_form form, struct buf *out);
 
 #endif

@@ -25,4 +25,17 @@ void state_mark_gone(void *state, uint64_t serial, uint64_t expires_s);
 /* Also sees what other processes have marked. */
 bool state_is_gone(void *state, uint64_t serial);
 
+/* What upstreams remember (upstream_put_memory), a file each, named by the upstream and a
+ * keyed digest of its conf's identity: whoever shares this folder and runs the same
+ * upstream finds it. */
+struct upstream;
+/* Gives u what was kept for it, before upstream_start. What is missing, cut, altered,
+ * foreign or of another version is left alone and counts as nothing. */
+void state_recall(struct state *s, struct upstream *u);
+/* Writes what u would say now, to a new name that is then renamed. A folder that cannot
+ * be written only costs the warmth. */
+void state_remember(struct state *s, const struct upstream *u);
+/* Removes what has not been used (recalled or written) for that many days. */
+void state_sweep(struct state *s, unsigned keep_days);
+
 #endif

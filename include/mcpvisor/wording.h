@@ -24,6 +24,15 @@ struct wording_failure {
 /* Appends {"code","message","data":{"upstream","reason","retryable"}}. */
 void wording_put_failure(struct buf *out, const struct wording_failure *f);
 
+/* The same as the result of a tools/call, with isError true and the message as its text.
+ * members come first, each with its comma. */
+void wording_put_failure_result(
+    struct buf *out, const char *members, const struct wording_failure *f);
+/* Such a result with an upstream's own error. message is a JSON string, whose escapes
+ * stay as they are; absent: it gave none. */
+void wording_put_error_result(
+    struct buf *out, const char *members, int64_t code, struct jtext message);
+
 /* Appends {"code","message"}; message is plain text. */
 void wording_put_error(struct buf *out, int code, const char *message);
 /* "Unknown tool: NAME" and its like for what m names. name is a JSON string; absent: not

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The commands: one row a command, and the options of the command line.
+ * The commands: one row a command, one row an option.
  *
  * Driven by: main.
  * Invariants: stdout carries MCP messages or what was asked for, nothing else.
@@ -11,37 +11,34 @@
 
 #include "mcpvisor/demo.h"
 #include "mcpvisor/log.h"
+#include "mcpvisor/mem.h"
 
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
-#define N_COMMANDS 8
-static const struct command commands[N_COMMANDS + 1];
+#include <jansson.h>
+
+#define OPTIONS_MAX 32
 
 static void
 app_usage(FILE *to)
 {
 	fprintf(to, "usage: mcpvisor COMMAND [OPTION...] [ARGUMENT...]\n\ncommands:\n");
-	for (const struct command *c = commands; c->name != NULL; c++)
+	for (const struct command *c = app_commands; c->name != NULL; c++)
 		if (!c->hidden)
-			fprintf(
-			    to, "  %-8s %s\n           %s\n", c->name, c->args, c->help);
-	fprintf(to,
-	    "\noptions:\n"
-	    "  --mcp-json FILE    start the servers of this mcpServers file; without it "
-	    "two\n"
-	    "                     built-in demo servers are fronted\n"
-	    "  --log-level LEVEL  error, warning, notice, info (default) or debug\n"
-	    "  --listen ADDRESS   serve: where to listen; may be given more than once\n"
-	    "  --allow-unauthenticated, --allowed-host NAME, --allowed-origin ORIGIN\n"
-	    "                     serve: what listening beyond loopback takes\n"
-	    "\nexit codes: 0 success, 1 the tool reported an error, 2 usage, 3 "
-	    "configuration,\n"
-	    "4 unknown tool or invalid arguments, 5 upstream failed, 6 nothing listed\n");
+			fprintf(to, "  %-10s %s\n             %s\n", c->name, c->args,
+			    c->help);
+	fprintf(to, "\noptions:\n");
+	for (const struct app_option *o = app_options; o->name != NULL; o++)
+		fprintf(to, "  --%s%s%s\n             %s\n", o->name,
+		    o->metavar ? " " : "", o->metavar ? o->metavar : "", o->help);
+	fprintf(to, "\nexit codes: 0 success, 1 the tool reported an error or the check "
+		    "found one, 2 usage,\n3 configuration, 4 unknown tool or invalid "
+		    "arguments, 5 upstream or daemon failed,\n6 nothing listed\n");
 }
 
-static bool
+bool
 app_usage_error(const struct app *a, const char *text, const char *what)
 {
 	fprintf(stderr, "mcpvisor %s: %s%s%s\nusage: mcpvisor %s %s\n", a->command->name,
@@ -100,28 +97,46 @@ takes_tool(struct app *a)
 	return true;
 }
 
-static const struct command commands[N_COMMANDS + 1] = {
-    {"stdio", "[--mcp-json FILE] [--log-level LEVEL]",
+#define FLEET_OPTIONS "conf mcp-json demo log-level"
+
+const struct command app_commands[] = {
+    {"stdio", "[--conf FILE] [--mcp-json FILE] [--profile NAME] [--log-level LEVEL]",
 	"serve one MCP client on standard input and output", takes_nothing, run_stdio,
-	"mcp-json log-level", false},
-    {"tools", "[--mcp-json FILE] [--json]", "start the servers and list their tools",
-	takes_nothing, run_cli, "mcp-json log-level json", false},
-    {"call",
-	"[--mcp-json FILE] [--output json] UPSTREAM__TOOL [key=value... | --json "
-	"'{...}']",
-	"start the servers and call a tool", takes_tool, run_cli,
-	"mcp-json log-level json output", false},
-    {"serve", "[--mcp-json FILE] [--listen ADDR:PORT|unix:PATH]...",
+	FLEET_OPTIONS " profile", false, false},
+    {"serve", "[--conf FILE] [--mcp-json FILE] [--listen ADDR:PORT|unix:PATH]...",
 	"serve many MCP clients over HTTP (default 127.0.0.1:7332, path /mcp)",
 	takes_nothing, run_serve,
-	"mcp-json log-level listen allow-unauthenticated allowed-host allowed-origin",
-	false},
+	FLEET_OPTIONS " listen allow-unauthenticated allowed-host allowed-origin socket",
+	false, false},
     {"connect", "[SOCKET]", "serve one client on stdio by a running mcpvisor serve",
-	takes_one_or_none, run_connect, "log-level", false},
-    {"version", "", "print the version", takes_nothing, run_version, "", false},
-    {"help", "", "print this text", takes_nothing, run_help, "", false},
+	takes_one_or_none, run_connect, "log-level", false, false},
+    {"check", "[--conf FILE] [--mcp-json FILE] [--dump] [--client-prefix N] [--json]",
+	"read the conf, say what is wrong or worth a look; nothing is started",
+	takes_nothing, run_check, "conf mcp-json demo log-level dump client-prefix json",
+	false, true},
+    {"tools", "[--conf FILE | --mcp-json FILE | --socket PATH] [--profile NAME] [--json]",
+	"list the tools, of a running daemon or of servers started for it", takes_nothing,
+	run_cli, FLEET_OPTIONS " json profile socket", false, true},
+    {"call",
+	"[--conf FILE | --mcp-json FILE | --socket PATH] [--profile NAME] "
+	"[--output json] UPSTREAM__TOOL [key=value... | --json '{...}']",
+	"call a tool, of a running daemon or of servers started for it", takes_tool,
+	run_cli, FLEET_OPTIONS " json output profile socket", false, true},
+    {"status", "[--socket PATH] [--json]",
+	"what the running daemon does: upstreams, calls, memory", takes_nothing,
+	run_status, "socket json log-level", false, true},
+    {"restart", "[--socket PATH] UPSTREAM",
+	"start one upstream of the running daemon anew", takes_one, run_restart,
+	"socket json log-level", false, true},
+    {"reload", "[--socket PATH] [--dry-run]",
+	"make the running daemon read its conf again; says what changes", takes_nothing,
+	run_reload, "socket dry-run json log-level", false, true},
+    {"completion", "bash|zsh|fish", "print what makes a shell complete these commands",
+	takes_one, run_completion, "", false, true},
+    {"version", "", "print the version", takes_nothing, run_version, "", false, true},
+    {"help", "", "print this text", takes_nothing, run_help, "", false, true},
     {"demo", "legacy|modern", "serve as one of the demo servers", takes_one, run_demo, "",
-	true},
+	true, false},
     {.name = NULL},
 };
 
@@ -138,39 +153,155 @@ app_add(struct app *a, const char **list, const char *value)
 	return true;
 }
 
-/* --json carries the arguments for call, and asks for JSON output for tools. */
 static bool
-app_option(struct app *a, const char *name, const char *value)
+set_conf(struct app *a, const char *value)
 {
-	enum log_level level;
-
-	if (strcmp(name, "mcp-json") == 0) {
-		a->file = value;
-	} else if (strcmp(name, "json") == 0) {
-		a->cli.args = value;
-		a->cli.json = a->cli.json || value == NULL;
-	} else if (strcmp(name, "output") == 0) {
-		if (strcmp(value, "json") != 0 && strcmp(value, "text") != 0)
-			return app_usage_error(a, "--output is json or text, not", value);
-		a->cli.json = value[0] == 'j';
-	} else if (strcmp(name, "listen") == 0) {
-		return app_add(a, a->listen, value);
-	} else if (strcmp(name, "allowed-host") == 0) {
-		return app_add(a, a->allowed_hosts, value);
-	} else if (strcmp(name, "allowed-origin") == 0) {
-		return app_add(a, a->allowed_origins, value);
-	} else if (strcmp(name, "allow-unauthenticated") == 0) {
-		a->allow_unauthenticated = true;
-	} else {
-		if (!log_level_parse(value, &level))
-			return app_usage_error(a, "unknown log level", value);
-		log_set_level(level);
-	}
+	a->conf_file = value;
 	return true;
 }
 
 static bool
-app_knows_option(const struct command *c, const char *name)
+set_mcp_json(struct app *a, const char *value)
+{
+	a->mcp_json = value;
+	return true;
+}
+
+static bool
+set_demo(struct app *a, const char *value)
+{
+	(void)value;
+	a->demo = true;
+	return true;
+}
+
+static bool
+set_profile(struct app *a, const char *value)
+{
+	a->profile = value;
+	return true;
+}
+
+static bool
+set_socket(struct app *a, const char *value)
+{
+	a->socket = value;
+	return true;
+}
+
+/* --json carries the arguments for call, and asks for JSON output elsewhere. */
+static bool
+set_json(struct app *a, const char *value)
+{
+	a->cli.args = value;
+	a->json = a->cli.json = a->cli.json || value == NULL;
+	return true;
+}
+
+static bool
+set_output(struct app *a, const char *value)
+{
+	if (strcmp(value, "json") != 0 && strcmp(value, "text") != 0)
+		return app_usage_error(a, "--output is json or text, not", value);
+	a->cli.json = value[0] == 'j';
+	return true;
+}
+
+static bool
+set_listen(struct app *a, const char *value)
+{
+	return app_add(a, a->listen, value);
+}
+
+static bool
+set_allowed_host(struct app *a, const char *value)
+{
+	return app_add(a, a->allowed_hosts, value);
+}
+
+static bool
+set_allowed_origin(struct app *a, const char *value)
+{
+	return app_add(a, a->allowed_origins, value);
+}
+
+static bool
+set_allow_unauthenticated(struct app *a, const char *value)
+{
+	(void)value;
+	a->allow_unauthenticated = true;
+	return true;
+}
+
+static bool
+set_dump(struct app *a, const char *value)
+{
+	(void)value;
+	a->dump = true;
+	return true;
+}
+
+static bool
+set_dry_run(struct app *a, const char *value)
+{
+	(void)value;
+	a->dry_run = true;
+	return true;
+}
+
+static bool
+set_client_prefix(struct app *a, const char *value)
+{
+	size_t n = strspn(value, "0123456789");
+
+	if (n == 0 || n > 3 || value[n] != '\0')
+		return app_usage_error(a, "--client-prefix is a number of bytes", value);
+	a->client_prefix = value;
+	return true;
+}
+
+static bool
+set_log_level(struct app *a, const char *value)
+{
+	if (!log_level_parse(value, &a->level))
+		return app_usage_error(a, "unknown log level", value);
+	a->has_level = true;
+	log_set_level(a->level);
+	return true;
+}
+
+const struct app_option app_options[] = {
+    {"conf", "FILE", set_conf, "the conf: a file, or a folder that holds mcpvisor.conf",
+	"file"},
+    {"mcp-json", "FILE", set_mcp_json,
+	"the servers of this mcpServers file, beside those of the conf", "file"},
+    {"demo", NULL, set_demo,
+	"two small servers of our own; they run when there is no conf at all", NULL},
+    {"profile", "NAME", set_profile, "what to show: a profile of the conf", NULL},
+    {"socket", "PATH", set_socket, "the control socket of the daemon", "file"},
+    {"log-level", "LEVEL", set_log_level,
+	"error, warning, notice, info or debug; wins over the conf",
+	"error warning notice info debug"},
+    {"json", NULL, set_json, "print JSON; for call: the arguments as one object", NULL},
+    {"output", "FORM", set_output, "call: print text (default) or json", "text json"},
+    {"listen", "ADDRESS", set_listen,
+	"serve: where to listen, in place of the conf's; may be given more than once",
+	NULL},
+    {"allow-unauthenticated", NULL, set_allow_unauthenticated,
+	"serve: listen beyond loopback although anybody there could call", NULL},
+    {"allowed-host", "NAME", set_allowed_host, "serve: a Host to answer to", NULL},
+    {"allowed-origin", "ORIGIN", set_allowed_origin, "serve: an Origin to answer to",
+	NULL},
+    {"dump", NULL, set_dump, "check: print every option with its value", NULL},
+    {"client-prefix", "N", set_client_prefix,
+	"check: say which names are too long for clients that put N bytes in front",
+	NULL},
+    {"dry-run", NULL, set_dry_run, "reload: say what would change, and do nothing", NULL},
+    {.name = NULL},
+};
+
+bool
+app_command_has(const struct command *c, const char *name)
 {
 	const char *at = strstr(c->options, name);
 	size_t n = strlen(name);
@@ -183,28 +314,26 @@ app_knows_option(const struct command *c, const char *name)
 
 /* Options may stand anywhere before "--"; everything after it is an argument. */
 static bool
-app_options(struct app *a, int argc, char **argv)
+app_parse(struct app *a, int argc, char **argv)
 {
 	bool call = strcmp(a->command->name, "call") == 0;
-	const struct option options[] = {
-	    {"mcp-json", required_argument, NULL, 0},
-	    {"log-level", required_argument, NULL, 0},
-	    {"json", call ? required_argument : no_argument, NULL, 0},
-	    {"output", required_argument, NULL, 0},
-	    {"listen", required_argument, NULL, 0},
-	    {"allow-unauthenticated", no_argument, NULL, 0},
-	    {"allowed-host", required_argument, NULL, 0},
-	    {"allowed-origin", required_argument, NULL, 0},
-	    {NULL, 0, NULL, 0},
-	};
-	int i, which;
+	struct option longs[OPTIONS_MAX] = {{.name = NULL}};
+	int i, which = 0;
 
+	for (size_t k = 0; app_options[k].name != NULL; k++) {
+		MCPVISOR_ASSERT(k < OPTIONS_MAX - 1);
+		longs[k].name = app_options[k].name;
+		longs[k].has_arg = app_options[k].metavar != NULL ||
+					   (call && app_options[k].set == set_json)
+				       ? required_argument
+				       : no_argument;
+	}
 	opterr = 0;
-	while ((i = getopt_long(argc, argv, "", options, &which)) != -1) {
-		if (i != 0 || !app_knows_option(a->command, options[which].name))
+	while ((i = getopt_long(argc, argv, "", longs, &which)) != -1) {
+		if (i != 0 || !app_command_has(a->command, app_options[which].name))
 			return app_usage_error(a,
 			    "unknown option, or its value is missing", argv[optind - 1]);
-		if (!app_option(a, options[which].name, optarg))
+		if (!app_options[which].set(a, optarg))
 			return false;
 	}
 	a->argv = argv + optind;
@@ -215,14 +344,17 @@ app_options(struct app *a, int argc, char **argv)
 int
 app_main(int argc, char **argv)
 {
-	struct app a = {.code = 0};
+	struct app a = {.level = LOG_LV_INFO};
 	const char *name = argc > 1 ? argv[1] : "";
+
+	/* Before anything of jansson's: its memory counts as ours. */
+	json_set_alloc_funcs(mem_lib_alloc, mem_free);
 
 	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
 		name = "help";
 	else if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0)
 		name = "version";
-	for (const struct command *c = commands; c->name != NULL; c++)
+	for (const struct command *c = app_commands; c->name != NULL; c++)
 		if (strcmp(c->name, name) == 0)
 			a.command = c;
 	if (a.command == NULL) {
@@ -231,9 +363,10 @@ app_main(int argc, char **argv)
 		app_usage(stderr);
 		return CLI_USAGE;
 	}
-	/* A table is for people: life-cycle news would only stand in its way. */
-	log_open(a.command->run == run_cli ? LOG_LV_WARNING : LOG_LV_INFO);
-	if (!app_options(&a, argc - 1, argv + 1))
+	if (a.command->is_table)
+		a.level = LOG_LV_WARNING;
+	log_open(a.level);
+	if (!app_parse(&a, argc - 1, argv + 1))
 		return CLI_USAGE;
 	return a.command->run(&a);
 }

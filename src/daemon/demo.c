@@ -464,7 +464,7 @@ demo_import(const char *self, struct import_result *r)
 		c->argv[0] = mem_xstrdup(self);
 		c->argv[1] = mem_xstrdup("demo");
 		c->argv[2] = mem_xstrdup(names[i]);
-		c->env = import_child_env(environ, NULL, 0);
+		c->env = expand_child_env(environ, NULL, 0);
 		r->v[i] = c;
 	}
 }

@@ -1,19 +1,44 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Variables in imported texts, and the environment that a child gets.
+ * Values that stand elsewhere: in variables, files and credentials.
  *
  * Owns: nothing; results are the caller's.
- * Driven by: the import.
+ * Driven by: the import and the conf.
  * Invariants: what was put in is never looked at again; no message shows a value, neither
- * of a variable nor of the text that was expanded, as both may be secrets.
+ * of what was put in nor of the text that was expanded, as both may be secrets.
  */
-#include "import_priv.h"
+#include "mcpvisor/expand.h"
 
-#include <string.h>
+#include "expand_priv.h"
 
 #include "mcpvisor/buf.h"
 #include "mcpvisor/caps.h"
+#include "mcpvisor/log.h"
 #include "mcpvisor/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *
+expand_getenv(const char *name, void *arg)
+{
+	(void)arg;
+	return getenv(name);
+}
+
+const struct expand_env expand_env_process = {.get = expand_getenv};
+
+/* One expansion under way. */
+struct expansion {
+	const struct expand_env *env;
+	struct buf out;
+	bool secret;
+	struct mv_errtext *et;
+};
 
 static bool
 expand_is_name(const char *s, size_t n)
@@ -32,6 +57,12 @@ static bool
 expand_is(const char *s, size_t n, const char *text)
 {
 	return n == strlen(text) && memcmp(s, text, n) == 0;
+}
+
+static bool
+expand_begins(const char *s, size_t n, const char *head)
+{
+	return n >= strlen(head) && memcmp(s, head, strlen(head)) == 0;
 }
 
 static bool
@@ -67,16 +98,160 @@ expand_fail_unset(const char *name, struct mv_errtext *et)
 	return false;
 }
 
-/* s, n: what is between the braces. */
-static bool
-expand_one(const char *s, size_t n, const struct import_env *env, struct buf *out,
-    struct mv_errtext *et)
+/* ---- files ---- */
+
+/* Reads on until the end, or one byte more than there may be. */
+static ssize_t
+expand_read_fd(int fd, char *text)
 {
-	const char *dflt = NULL, *value;
+	size_t used = 0;
+
+	while (used <= EXPAND_FILE_BYTES) {
+		ssize_t got = read(fd, text + used, EXPAND_FILE_BYTES + 1 - used);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -1;
+		if (got == 0)
+			break;
+		used += (size_t)got;
+	}
+	return (ssize_t)used;
+}
+
+const char *
+expand_read_file(const char *path, char **text, size_t *n)
+{
+	/* Of a pipe that nobody writes to, an open would not return. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	const char *fault = NULL;
+	struct stat st;
+	ssize_t got = 0;
+
+	*text = NULL;
+	*n = 0;
+	if (fd < 0 || fstat(fd, &st) != 0)
+		fault = strerror(errno);
+	else if (!S_ISREG(st.st_mode))
+		fault = "not a regular file";
+	if (!fault) {
+		*text = mem_xalloc(EXPAND_FILE_BYTES + 2);
+		got = expand_read_fd(fd, *text);
+		if (got < 0)
+			fault = strerror(errno);
+		else if (got > (ssize_t)EXPAND_FILE_BYTES)
+			fault = "the file is too long";
+		else if (memchr(*text, '\0', (size_t)got))
+			fault = "the file has a NUL byte";
+	}
+	if (fd >= 0)
+		(void)close(fd);
+	*n = got > 0 ? (size_t)got : 0;
+	if (fault) {
+		expand_free_file(*text, *n);
+		*text = NULL;
+		*n = 0;
+		return fault;
+	}
+	(*text)[*n] = '\0';
+	return NULL;
+}
+
+void
+expand_free_file(char *text, size_t n)
+{
+	mem_free_secret(text, text ? n : 0);
+}
+
+/* Appends what is in dir/name (dir may be NULL). kind is for the message. */
+static bool
+expand_put_file(struct expansion *x, const char *kind, const char *dir, struct buf *name)
+{
+	const char *file = buf_cstr(name), *fault = "the name is too long", *path = NULL;
+	struct buf whole;
+	char *text = NULL;
+	size_t n = 0;
+
+	buf_init(&whole, 8192);
+	if (file && dir && *file != '/')
+		buf_addf(&whole, "%s/", dir);
+	if (file) {
+		buf_add_str(&whole, file);
+		path = buf_cstr(&whole);
+	}
+	if (path)
+		fault = expand_read_file(path, &text, &n);
+	if (fault) {
+		mv_errtext_set(
+		    x->et, "%s %s: %s", kind, LOG_ESC(name->data, name->len), fault);
+	} else {
+		x->secret = true;
+		if (n > 0 && text[n - 1] == '\n')
+			n -= n > 1 && text[n - 2] == '\r' ? 2 : 1;
+		buf_add(&x->out, text, n);
+	}
+	expand_free_file(text, n);
+	buf_fini(&whole);
+	return !fault;
+}
+
+static bool
+expand_file(struct expansion *x, const char *s, size_t n)
+{
+	struct buf name;
+	bool good;
+
+	if (n == 0) {
+		mv_errtext_set(x->et, "${file:} names no file");
+		return false;
+	}
+	buf_init(&name, 4096);
+	buf_add(&name, s, n);
+	good = expand_put_file(x, "file", x->env->dir, &name);
+	buf_fini(&name);
+	return good;
+}
+
+static bool
+expand_credential(struct expansion *x, const char *s, size_t n)
+{
+	const char *dir = x->env->credentials;
+	struct buf name;
+	bool good;
+
+	if (!dir)
+		dir = x->env->get("CREDENTIALS_DIRECTORY", x->env->arg);
+	if (n == 0 || memchr(s, '/', n) || expand_is(s, n, ".") ||
+	    expand_is(s, n, "..")) {
+		mv_errtext_set(x->et, "${credential:...} names no credential");
+		return false;
+	}
+	if (!dir || !*dir) {
+		mv_errtext_set(x->et,
+		    "credential %s: there is no folder of credentials "
+		    "(CREDENTIALS_DIRECTORY is not set)",
+		    LOG_ESC(s, n));
+		return false;
+	}
+	buf_init(&name, 255);
+	buf_add(&name, s, n);
+	good = expand_put_file(x, "credential", dir, &name);
+	buf_fini(&name);
+	return good;
+}
+
+/* ---- text ---- */
+
+static bool
+expand_variable(struct expansion *x, const char *s, size_t n)
+{
+	const char *dflt, *value;
 	size_t dflt_n = 0, name_n = n;
 	char name[256];
+	bool home;
 
-	if (n > 4 && memcmp(s, "env:", 4) == 0) {
+	if (n > 4 && expand_begins(s, n, "env:")) {
 		s += 4;
 		n -= 4;
 		name_n = n;
@@ -87,114 +262,68 @@ expand_one(const char *s, size_t n, const struct import_env *env, struct buf *ou
 		dflt += 2;
 		dflt_n = n - name_n - 2;
 	}
-	if (!expand_is_name(s, name_n) || name_n >= sizeof name ||
-	    (dflt && memmem(dflt, dflt_n, "${", 2)))
-		return expand_fail_form(s, n, et);
+	if (!expand_is_name(s, name_n) || name_n >= sizeof name)
+		return expand_fail_form(s, n, x->et);
 	memcpy(name, s, name_n);
 	name[name_n] = '\0';
-	if (strcmp(name, "userHome") == 0)
+	home = strcmp(name, "userHome") == 0;
+	if (home)
 		memcpy(name, "HOME", 5);
-	value = env->get(name, env->arg);
+	value = x->env->get(name, x->env->arg);
 	/* As in a shell, :- also stands in for an empty value. */
 	if (dflt && (!value || !*value))
-		buf_add(out, dflt, dflt_n);
+		buf_add(&x->out, dflt, dflt_n);
 	else if (value)
-		buf_add_str(out, value);
+		buf_add_str(&x->out, value);
 	else
-		return expand_fail_unset(name, et);
+		return expand_fail_unset(name, x->et);
+	x->secret = x->secret || (!home && value && *value);
 	return true;
 }
 
-char *
-import_expand(const char *s, const struct import_env *env, struct mv_errtext *et)
+/* s, n: what is between the braces. */
+static bool
+expand_one(struct expansion *x, const char *s, size_t n)
 {
-	struct buf out;
-	char *text = NULL;
-	size_t len;
+	if (memmem(s, n, "${", 2))
+		return expand_fail_form(s, n, x->et);
+	if (expand_begins(s, n, "file:"))
+		return expand_file(x, s + 5, n - 5);
+	if (expand_begins(s, n, "credential:"))
+		return expand_credential(x, s + 11, n - 11);
+	return expand_variable(x, s, n);
+}
 
-	buf_init(&out, CAP_IMPORT_BYTES);
+char *
+expand_text(
+    const char *s, const struct expand_env *env, bool *secret, struct mv_errtext *et)
+{
+	struct expansion x = {.env = env, .et = et};
+	char *text = NULL;
+
+	buf_init(&x.out, CAP_IMPORT_BYTES);
 	for (const char *open; (open = strstr(s, "${"));) {
 		const char *close = strchr(open, '}');
 
-		buf_add(&out, s, (size_t)(open - s));
+		buf_add(&x.out, s, (size_t)(open - s));
 		if (!close) {
 			mv_errtext_set(et, "a ${ has no closing brace");
 			goto out;
 		}
 		open += 2;
-		if (!expand_one(open, (size_t)(close - open), env, &out, et))
+		if (!expand_one(&x, open, (size_t)(close - open)))
 			goto out;
 		s = close + 1;
 	}
-	buf_add(&out, s, strlen(s) + 1);
-	if (out.err == MV_OK)
-		text = buf_take(&out, &len);
-	else
+	buf_add_str(&x.out, s);
+	text = buf_take(&x.out, NULL);
+	if (!text)
 		mv_errtext_set(et, "the expanded text is too long");
+	else if (secret)
+		*secret = *secret || x.secret;
 out:
-	buf_fini(&out);
+	if (!text && x.out.data)
+		explicit_bzero(x.out.data, x.out.len);
+	buf_fini(&x.out);
 	return text;
-}
-
-/* "K=V": the length of K; without '=' all of it. */
-static size_t
-env_key_len(const char *pair)
-{
-	return strcspn(pair, "=");
-}
-
-static bool
-env_is_passed_on(const char *pair)
-{
-	static const char *const names[] = {
-	    "HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "TMPDIR"};
-	size_t n = env_key_len(pair);
-
-	if (pair[n] != '=')
-		return false;
-	if (n > 3 && memcmp(pair, "LC_", 3) == 0)
-		return true;
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		if (expand_is(pair, n, names[i]))
-			return true;
-	}
-	return false;
-}
-
-static char **
-env_find(char **v, size_t n, const char *pair)
-{
-	size_t key = env_key_len(pair);
-
-	for (size_t i = 0; i < n; i++) {
-		if (env_key_len(v[i]) == key && memcmp(v[i], pair, key) == 0)
-			return &v[i];
-	}
-	return NULL;
-}
-
-char **
-import_child_env(char *const *ours, char *const *extra, size_t n)
-{
-	size_t max = n + 1, used = 0;
-	char **v;
-
-	for (char *const *p = ours; p && *p; p++)
-		max += env_is_passed_on(*p);
-	v = mem_xcalloc(max, sizeof *v);
-	for (char *const *p = ours; p && *p; p++) {
-		/* The first of twins counts, as in getenv(3). */
-		if (env_is_passed_on(*p) && !env_find(v, used, *p))
-			v[used++] = mem_xstrdup(*p);
-	}
-	for (size_t i = 0; i < n; i++) {
-		char **old = env_find(v, used, extra[i]);
-
-		if (old)
-			mem_free(*old);
-		else
-			old = &v[used++];
-		*old = mem_xstrdup(extra[i]);
-	}
-	return v;
 }

@@ -17,7 +17,6 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -151,11 +150,12 @@ import_tree(
 }
 
 enum mv_err
-import_parse(const char *file, const char *text, size_t n, const struct import_env *env,
+import_parse(const char *file, const char *text, size_t n, const struct expand_env *env,
     struct import_result *r, struct mv_errtext *et)
 {
-	struct import_ctx x = {.file = file, .env = env, .r = r};
-	char *copy = NULL;
+	struct import_ctx x = {.file = file, .env = *env, .r = r};
+	const char *slash = strrchr(file, '/');
+	char *copy = NULL, *dir = NULL;
 	json_t *root = NULL;
 	json_error_t je;
 	enum mv_err err = MV_CONF;
@@ -169,6 +169,9 @@ import_parse(const char *file, const char *text, size_t n, const struct import_e
 	copy = mem_try(n + 1);
 	if (!copy)
 		return import_fail(et, 0, mv_err_text(MV_NOMEM));
+	if (slash)
+		x.env.dir = dir =
+		    mem_xstrndup(file, slash > file ? (size_t)(slash - file) : 1);
 	memcpy(copy, text, n);
 	copy[n] = '\0';
 	if (jsonc_blank(copy, n, &line) != MV_OK) {
@@ -183,17 +186,11 @@ import_parse(const char *file, const char *text, size_t n, const struct import_e
 	err = import_tree(&x, copy, n, root, et);
 out:
 	json_decref(root);
-	mem_free(copy);
+	mem_free(dir);
+	mem_free_secret(copy, n);
 	if (err != MV_OK)
 		import_free(r);
 	return err;
-}
-
-static const char *
-import_getenv(const char *name, void *arg)
-{
-	(void)arg;
-	return getenv(name);
 }
 
 /* Reads at most one byte more than an import may have. */
@@ -221,7 +218,6 @@ import_read(int fd, struct buf *b)
 enum mv_err
 import_file(const char *file, struct import_result *r, struct mv_errtext *et)
 {
-	const struct import_env env = {import_getenv, NULL};
 	int fd = open(file, O_RDONLY | O_CLOEXEC);
 	struct buf b;
 	enum mv_err err;
@@ -230,7 +226,8 @@ import_file(const char *file, struct import_result *r, struct mv_errtext *et)
 	buf_init(&b, CAP_IMPORT_BYTES + 65536u);
 	err = fd < 0 ? MV_SYSTEM : import_read(fd, &b);
 	if (err == MV_OK) {
-		err = import_parse(file, b.len ? b.data : "", b.len, &env, r, et);
+		err = import_parse(
+		    file, b.len ? b.data : "", b.len, &expand_env_process, r, et);
 	} else {
 		snprintf(et->file, sizeof et->file, "%s", file);
 		import_fail(et, 0, err == MV_SYSTEM ? strerror(errno) : mv_err_text(err));
@@ -238,6 +235,8 @@ import_file(const char *file, struct import_result *r, struct mv_errtext *et)
 	}
 	if (fd >= 0)
 		close(fd);
+	if (b.data)
+		explicit_bzero(b.data, b.len);
 	buf_fini(&b);
 	return err;
 }

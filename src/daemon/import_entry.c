@@ -13,7 +13,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "mcpvisor/log.h"
 #include "mcpvisor/mem.h"
@@ -57,10 +56,10 @@ enum import_use {
 	X("//", SILENT, "")                                                              \
 	X("timeout", WARN, "is ignored; see call_ms in \"mcpvisor\"")                    \
 	X("tools", WARN, "is ignored: every tool is offered")                            \
-	X("enabledTools", WARN, "is ignored: every tool is offered")                     \
-	X("disabledTools", WARN, "is ignored: every tool is offered")                    \
-	X("includeTools", WARN, "is ignored: every tool is offered")                     \
-	X("excludeTools", WARN, "is ignored: every tool is offered")                     \
+	X("enabledTools", READ, "")                                                      \
+	X("disabledTools", READ, "")                                                     \
+	X("includeTools", READ, "")                                                      \
+	X("excludeTools", READ, "")                                                      \
 	X("sandboxEnabled", WARN, "is ignored: there is no sandbox")                     \
 	X("sandbox", WARN, "is ignored: there is no sandbox")
 
@@ -88,9 +87,8 @@ import_break(struct upstream_conf *c, enum mv_err err, const char *fmt, ...)
 	return false;
 }
 
-/* A member that is there: null counts as absent. */
-static json_t *
-entry_get(const struct import_entry *e, const char *member)
+json_t *
+import_entry_get(const struct import_entry *e, const char *member)
 {
 	json_t *v = json_object_get(e->tree, member);
 
@@ -120,13 +118,12 @@ entry_warn_members(struct import_ctx *x, const struct import_entry *e)
 	}
 }
 
-/* Expands text of the member field; NULL with c broken. */
-static char *
-entry_expand(
+char *
+import_entry_expand(
     struct import_ctx *x, struct upstream_conf *c, const char *field, const char *text)
 {
 	struct mv_errtext et = {.line = 0};
-	char *s = import_expand(text, x->env, &et);
+	char *s = expand_text(text, &x->env, NULL, &et);
 
 	if (!s)
 		import_break(c, MV_CONF, "%.64s: %s", field, et.message);
@@ -139,10 +136,10 @@ entry_check_kind(const struct import_entry *e, struct upstream_conf *c)
 {
 	static const char *const remote[] = {
 	    "http", "sse", "streamable-http", "streamableHttp", "ws", "websocket"};
-	json_t *type = entry_get(e, "type");
+	json_t *type = import_entry_get(e, "type");
 
 	if (!type)
-		type = entry_get(e, "transport");
+		type = import_entry_get(e, "transport");
 	if (type && !json_is_string(type))
 		return import_break(c, MV_CONF, "type is not a string");
 	for (size_t i = 0; type && i < sizeof remote / sizeof *remote; i++) {
@@ -150,14 +147,12 @@ entry_check_kind(const struct import_entry *e, struct upstream_conf *c)
 			return import_break(
 			    c, MV_UNSUPPORTED, "remote upstreams are not supported yet");
 	}
-	if (entry_get(e, "url") || entry_get(e, "serverUrl") || entry_get(e, "httpUrl"))
+	if (import_entry_get(e, "url") || import_entry_get(e, "serverUrl") ||
+	    import_entry_get(e, "httpUrl"))
 		return import_break(
 		    c, MV_UNSUPPORTED, "remote upstreams are not supported yet");
 	if (type && strcmp(json_string_value(type), "stdio") != 0)
 		return import_break(c, MV_CONF, "type is none of stdio, http, sse");
-	if (entry_get(e, "envFile"))
-		return import_break(c, MV_UNSUPPORTED,
-		    "envFile is not supported yet; put its variables into env");
 	return true;
 }
 
@@ -165,8 +160,8 @@ static bool
 entry_read_argv(
     struct import_ctx *x, const struct import_entry *e, struct upstream_conf *c)
 {
-	json_t *command = entry_get(e, "command");
-	json_t *args = entry_get(e, "args");
+	json_t *command = import_entry_get(e, "command");
+	json_t *args = import_entry_get(e, "args");
 	char field[32];
 	json_t *arg;
 	size_t i;
@@ -178,7 +173,7 @@ entry_read_argv(
 	if (args && !json_is_array(args))
 		return import_break(c, MV_CONF, "args is not an array of strings");
 	c->argv = mem_xcalloc(json_array_size(args) + 2, sizeof *c->argv);
-	c->argv[0] = entry_expand(x, c, "command", json_string_value(command));
+	c->argv[0] = import_entry_expand(x, c, "command", json_string_value(command));
 	if (!c->argv[0])
 		return false;
 	if (!*c->argv[0])
@@ -188,95 +183,24 @@ entry_read_argv(
 		snprintf(field, sizeof field, "args[%zu]", i);
 		if (!json_is_string(arg))
 			return import_break(c, MV_CONF, "%s is not a string", field);
-		c->argv[i + 1] = entry_expand(x, c, field, json_string_value(arg));
+		c->argv[i + 1] = import_entry_expand(x, c, field, json_string_value(arg));
 		if (!c->argv[i + 1])
 			return false;
 	}
 	return true;
 }
 
-/* The text of one value of env: "K=V", or NULL with c broken. */
-static char *
-entry_env_pair(struct import_ctx *x, const struct import_entry *e,
-    struct upstream_conf *c, const char *key, json_t *v)
-{
-	struct import_text raw =
-	    import_text_member(import_text_member(e->text, "env"), key);
-	char field[96];
-	char *value = NULL, *pair;
-	size_t n;
-
-	snprintf(field, sizeof field, "env.%.80s", key);
-	if (!*key || strchr(key, '=')) {
-		import_break(c, MV_CONF, "%s: not a name of a variable", field);
-		return NULL;
-	}
-	if (json_is_string(v))
-		value = entry_expand(x, c, field, json_string_value(v));
-	else if (json_is_number(v) || json_is_boolean(v))
-		value = mem_xstrndup(raw.p ? raw.p : "", raw.n);
-	else
-		import_break(c, MV_CONF, "%s is not a string", field);
-	if (!value)
-		return NULL;
-	n = strlen(key) + strlen(value) + 2;
-	pair = mem_xalloc(n);
-	snprintf(pair, n, "%s=%s", key, value);
-	mem_free(value);
-	return pair;
-}
-
-static void
-entry_set_path(struct upstream_conf *c)
-{
-	for (char **p = c->env; *p; p++) {
-		if (strncmp(*p, "PATH=", 5) == 0)
-			c->path = mem_xstrdup(*p + 5);
-	}
-}
-
-static bool
-entry_read_env(
-    struct import_ctx *x, const struct import_entry *e, struct upstream_conf *c)
-{
-	json_t *env = entry_get(e, "env");
-	char **extra;
-	size_t n = 0;
-	const char *key;
-	json_t *v;
-
-	if (env && !json_is_object(env))
-		return import_break(c, MV_CONF, "env is not an object of strings");
-	extra = mem_xcalloc(json_object_size(env) + 1, sizeof *extra);
-	json_object_foreach(env, key, v)
-	{
-		char *pair = entry_env_pair(x, e, c, key, v);
-
-		if (!pair)
-			break;
-		extra[n++] = pair;
-	}
-	if (c->broken == MV_OK) {
-		c->env = import_child_env(environ, extra, n);
-		entry_set_path(c);
-	}
-	for (size_t i = 0; i < n; i++)
-		mem_free(extra[i]);
-	mem_free(extra);
-	return c->broken == MV_OK;
-}
-
 static bool
 entry_read_cwd(
     struct import_ctx *x, const struct import_entry *e, struct upstream_conf *c)
 {
-	json_t *cwd = entry_get(e, "cwd");
+	json_t *cwd = import_entry_get(e, "cwd");
 
 	if (!cwd)
 		return true;
 	if (!json_is_string(cwd))
 		return import_break(c, MV_CONF, "cwd is not a string");
-	c->cwd = entry_expand(x, c, "cwd", json_string_value(cwd));
+	c->cwd = import_entry_expand(x, c, "cwd", json_string_value(cwd));
 	if (c->cwd && !*c->cwd)
 		return import_break(c, MV_CONF, "cwd is empty");
 	return c->cwd != NULL;
@@ -286,8 +210,8 @@ entry_read_cwd(
 static bool
 entry_is_off(const struct import_entry *e, struct upstream_conf *c)
 {
-	json_t *disabled = entry_get(e, "disabled");
-	json_t *enabled = entry_get(e, "enabled");
+	json_t *disabled = import_entry_get(e, "disabled");
+	json_t *enabled = import_entry_get(e, "enabled");
 
 	if (disabled && !json_is_boolean(disabled))
 		import_break(c, MV_CONF, "disabled is neither true nor false");
@@ -315,8 +239,9 @@ import_entry_read(struct import_ctx *x, const struct import_entry *e)
 		return NULL;
 	}
 	entry_warn_members(x, e);
+	import_entry_read_tools(x, e, c);
 	if (c->broken == MV_OK && entry_check_kind(e, c) && entry_read_argv(x, e, c) &&
-	    entry_read_env(x, e, c) && entry_read_cwd(x, e, c))
-		(void)import_options_read(c, entry_get(e, "mcpvisor"));
+	    import_entry_read_env(x, e, c) && entry_read_cwd(x, e, c))
+		(void)import_options_read(c, import_entry_get(e, "mcpvisor"));
 	return c;
 }

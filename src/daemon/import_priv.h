@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by the parts of the import: import.c, import_entry.c, import_options.c, jsonc.c.
- */
+/* Shared by the parts of the import. */
 #ifndef MCPVISOR_IMPORT_PRIV_H
 #define MCPVISOR_IMPORT_PRIV_H
 
@@ -21,7 +20,7 @@ enum mv_err jsonc_blank(char *p, size_t n, int *line) MCPVISOR_MUST_CHECK;
 /* One parse under way. */
 struct import_ctx {
 	const char *file;
-	const struct import_env *env;
+	struct expand_env env; /* relative files start at the folder of file */
 	struct import_result *r;
 };
 
@@ -43,6 +42,17 @@ struct upstream_conf *import_entry_read(
 /* Sets broken, unless an earlier fault is there already. Returns false. */
 bool import_break(struct upstream_conf *c, enum mv_err err, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* A member that is there: null counts as absent. */
+json_t *import_entry_get(const struct import_entry *e, const char *member);
+/* Expands text of the member field; NULL with c broken. */
+char *import_entry_expand(
+    struct import_ctx *x, struct upstream_conf *c, const char *field, const char *text);
+/* The environment; false when c was broken. */
+bool import_entry_read_env(
+    struct import_ctx *x, const struct import_entry *e, struct upstream_conf *c);
+/* The client's lists of tools, as filters. */
+void import_entry_read_tools(
+    struct import_ctx *x, const struct import_entry *e, struct upstream_conf *c);
 /* The member "mcpvisor" of an entry; false when c was broken. */
 bool import_options_read(struct upstream_conf *c, json_t *options);
 

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * State on disk.
+ * State on disk: the folder and its key.
  *
  * Owns: the folder (0700) and its files (0600).
- * Driven by: serve, at its start; the endpoint, when sessions end or gain state.
+ * Driven by: serve, at its start; the endpoint, when sessions end or gain state; the
+ * gateway's upstreams, when what they offer changes.
  * Invariants: a file is written under a new name and given its own when whole, or grows
- * by single appends of one line; a torn line spoils no other; several processes may share
- * the folder; a folder that cannot be used costs only the memory of it.
+ * by single appends of one line; several processes may share the folder; a folder that
+ * cannot be used costs only the memory of it.
  */
 #include "mcpvisor/state.h"
 
+#include "state_priv.h"
+
 #include "mcpvisor/buf.h"
 #include "mcpvisor/clock.h"
-#include "mcpvisor/idmap.h"
 #include "mcpvisor/log.h"
 #include "mcpvisor/mem.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -26,26 +29,19 @@
 #include <time.h>
 #include <unistd.h>
 
-#define KEY_NAME  "session.key"
 #define KEY_MAGIC "mcpvisor session key 1\n"
-#define GONE_NAME "sessions.gone"
-#define LINE_LEN  34 /* 16 hex digits, space, 16 hex digits, newline */
-#define GONE_MAX  (LINE_LEN * 200000)
+/* Nobody is still at a new file that is older. */
+#define NEW_KEEP_S 3600
 
-struct state {
-	int dir; /* -1: none */
-	int gone_fd;
-	off_t gone_read;    /* how far it has been taken in */
-	struct idmap *gone; /* serial: any pointer */
-};
-
-static void
+void
 state_complain(const char *what)
 {
-	LOG_NOTICE("state", "is kept in memory only", "what=%s error=%s",
+	LOG_LIMITED(LOG_LV_NOTICE, "state", "is kept in memory only", "what=%s error=%s",
 	    LOG_ESC(what, strlen(what)),
 	    LOG_ESC(strerror(errno), strlen(strerror(errno))));
 }
+
+/* ---- the folder ---- */
 
 static int
 state_make(const char *path)
@@ -93,6 +89,7 @@ state_open_dir(const char *dir)
 		buf_add(&path, dir, strcspn(dir, ":"));
 	else if (base != NULL)
 		buf_addf(&path, "%s%s", base, tail);
+	errno = ENOENT;
 	if (path.len > 0 && buf_cstr(&path) != NULL)
 		fd = state_make(path.data);
 	if (fd < 0)
@@ -107,15 +104,9 @@ state_open(const char *dir)
 {
 	struct state *s = mem_xcalloc(1, sizeof(*s));
 
-	s->gone = idmap_new();
-	s->gone_fd = -1;
+	s->lists = strmap_new();
 	s->dir = state_open_dir(dir);
-	if (s->dir >= 0) {
-		s->gone_fd = openat(s->dir, GONE_NAME,
-		    O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-		if (s->gone_fd < 0)
-			state_complain(GONE_NAME);
-	}
+	state_gone_open(s);
 	return s;
 }
 
@@ -124,20 +115,95 @@ state_close(struct state *s)
 {
 	if (s == NULL)
 		return;
-	if (s->gone_fd >= 0)
-		(void)close(s->gone_fd);
+	state_lists_close(s);
+	state_gone_close(s);
 	if (s->dir >= 0)
 		(void)close(s->dir);
-	idmap_free(s->gone);
+	mac_key_wipe(&s->key);
 	mem_free(s);
 }
+
+/* ---- new files ---- */
+
+int
+state_create(int dir, const char *head, char name[STATE_NAME_MAX])
+{
+	static unsigned count;
+
+	/* Never a file that is there: in another container our pid may be at it too. */
+	(void)snprintf(name, STATE_NAME_MAX, "%s.%d.%u.%08" PRIx32, head, (int)getpid(),
+	    count++, clock_random(UINT32_MAX));
+	return openat(
+	    dir, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+bool
+state_write(int fd, const void *p, size_t n)
+{
+	const char *at = p;
+
+	while (n > 0) {
+		ssize_t put = write(fd, at, n);
+
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put <= 0)
+			return false;
+		at += put;
+		n -= (size_t)put;
+	}
+	return true;
+}
+
+void
+state_each_file(int dir, void (*fn)(int dir, const char *name, void *arg), void *arg)
+{
+	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	if (d == NULL) {
+		if (fd >= 0)
+			(void)close(fd);
+		return;
+	}
+	/* cppcheck-suppress readdirCalled ; there are no threads */
+	while ((e = readdir(d)) != NULL)
+		fn(fd, e->d_name, arg);
+	(void)closedir(d);
+}
+
+static void
+state_sweep_new_one(int dir, const char *name, void *arg)
+{
+	const char *head = arg;
+	size_t n = strlen(head);
+	struct stat st;
+
+	if (strncmp(name, head, n) == 0 && name[n] == '.' &&
+	    fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+	    st.st_mtime < time(NULL) - NEW_KEEP_S)
+		(void)unlinkat(dir, name, 0);
+}
+
+void
+state_sweep_new(int dir, const char *head)
+{
+	char arg[STATE_NAME_MAX];
+
+	(void)snprintf(arg, sizeof(arg), "%s", head);
+	state_each_file(dir, state_sweep_new_one, arg);
+}
+
+/* ---- the key ---- */
 
 static bool
 state_read_key(struct state *s, struct mac_key *key)
 {
 	char text[sizeof(KEY_MAGIC) + MAC_KEY_BYTES] = {0};
 	struct stat st;
-	int fd = openat(s->dir, KEY_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	/* Of a pipe in its place, an open would not return. */
+	int fd = openat(s->dir, KEY_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	ssize_t n = -1;
 
 	if (fd < 0)
@@ -147,157 +213,77 @@ state_read_key(struct state *s, struct mac_key *key)
 	    st.st_uid == geteuid())
 		n = read(fd, text, sizeof(text));
 	(void)close(fd);
-	if (n != (ssize_t)sizeof(text) - 1 ||
-	    memcmp(text, KEY_MAGIC, sizeof(KEY_MAGIC) - 1) != 0)
-		return false;
-	memcpy(key->bytes, text + sizeof(KEY_MAGIC) - 1, MAC_KEY_BYTES);
-	return true;
+	if (n == (ssize_t)sizeof(text) - 1 &&
+	    memcmp(text, KEY_MAGIC, sizeof(KEY_MAGIC) - 1) == 0)
+		memcpy(key->bytes, text + sizeof(KEY_MAGIC) - 1, MAC_KEY_BYTES);
+	else
+		n = -1;
+	explicit_bzero(text, sizeof(text));
+	return n > 0;
 }
 
 static bool
 state_write_key(struct state *s, const struct mac_key *key, bool replace)
 {
-	char text[sizeof(KEY_MAGIC) - 1 + MAC_KEY_BYTES], name[64];
-	int fd;
+	char text[sizeof(KEY_MAGIC) - 1 + MAC_KEY_BYTES], name[STATE_NAME_MAX];
+	int fd = state_create(s->dir, KEY_NAME, name), fault;
 	bool ok;
 
-	/* Never a file that is there: in another container our pid may be at it too. */
-	(void)snprintf(name, sizeof(name), KEY_NAME ".%d.%08" PRIx32, (int)getpid(),
-	    clock_random(UINT32_MAX));
-	fd = openat(
-	    s->dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return false;
 	memcpy(text, KEY_MAGIC, sizeof(KEY_MAGIC) - 1);
 	memcpy(text + sizeof(KEY_MAGIC) - 1, key->bytes, MAC_KEY_BYTES);
-	ok = write(fd, text, sizeof(text)) == (ssize_t)sizeof(text) && fsync(fd) == 0;
+	ok = state_write(fd, text, sizeof(text)) && fsync(fd) == 0;
+	explicit_bzero(text, sizeof(text));
+	fault = errno;
 	(void)close(fd);
+	errno = fault;
 	/* link does not replace: of two processes that start at once one wins. */
 	if (ok && replace)
 		ok = renameat(s->dir, name, s->dir, KEY_NAME) == 0;
 	else if (ok)
 		ok = linkat(s->dir, name, s->dir, KEY_NAME, 0) == 0;
+	fault = errno;
 	(void)unlinkat(s->dir, name, 0);
+	errno = fault;
 	return ok;
+}
+
+static bool
+state_make_key(struct state *s)
+{
+	if (s->dir >= 0 && state_read_key(s, &s->key))
+		return true;
+	mac_key_random(&s->key);
+	if (s->dir < 0)
+		return false;
+	if (state_write_key(s, &s->key, false))
+		return true;
+	if (errno == EEXIST) {
+		if (state_read_key(s, &s->key))
+			return true;
+		/* There, but foreign, damaged or open to others. */
+		LOG_WARNING("state", "key is not usable and is made anew", "%s", "");
+		if (state_write_key(s, &s->key, true))
+			return true;
+	}
+	state_complain(KEY_NAME);
+	return false;
+}
+
+bool
+state_load_key(struct state *s)
+{
+	if (!s->has_key) {
+		s->shares_key = state_make_key(s);
+		s->has_key = true;
+	}
+	return s->shares_key;
 }
 
 void
 state_key(struct state *s, struct mac_key *key)
 {
-	if (s->dir >= 0 && state_read_key(s, key))
-		return;
-	mac_key_random(key);
-	if (s->dir < 0)
-		return;
-	if (state_write_key(s, key, false))
-		return;
-	if (errno == EEXIST) {
-		if (state_read_key(s, key))
-			return;
-		/* There, but foreign, damaged or open to others. */
-		LOG_WARNING("state", "key is not usable and is made anew", "%s", "");
-		if (state_write_key(s, key, true))
-			return;
-	}
-	state_complain(KEY_NAME);
-}
-
-static void
-state_note(struct state *s, uint64_t serial)
-{
-	if (!idmap_put(s->gone, serial, s))
-		LOG_LIMITED(
-		    LOG_LV_ERROR, "state", "no memory for an ended session", "%s", "");
-}
-
-static void
-state_take_line(struct state *s, const char *line)
-{
-	uint64_t now = (uint64_t)time(NULL);
-	char copy[LINE_LEN + 1], *end;
-	uint64_t serial, expires;
-
-	memcpy(copy, line, LINE_LEN);
-	copy[LINE_LEN] = '\0';
-	serial = strtoull(copy, &end, 16);
-	if (end != copy + 16)
-		return;
-	expires = strtoull(end, &end, 16);
-	if (*end == '\n' && expires > now)
-		state_note(s, serial);
-}
-
-/* Takes whole lines and returns what has been dealt with. A line is what stands before
- * its end: a write that a full disk has cut short may stand before that. */
-static size_t
-state_take_lines(struct state *s, const char *block, size_t n)
-{
-	size_t used = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		if (block[i] != '\n')
-			continue;
-		used = i + 1;
-		if (used >= LINE_LEN)
-			state_take_line(s, block + used - LINE_LEN);
-	}
-	return used;
-}
-
-/* Takes in what has been appended since the last look, by anybody. */
-static void
-state_read_gone(struct state *s)
-{
-	off_t end = s->gone_fd < 0 ? 0 : lseek(s->gone_fd, 0, SEEK_END);
-	char block[LINE_LEN * 128];
-	ssize_t n;
-
-	if (end < s->gone_read)
-		s->gone_read = 0; /* another process has started it over */
-	while (s->gone_read < end &&
-	       (n = pread(s->gone_fd, block, sizeof(block), s->gone_read)) > 0) {
-		size_t used = state_take_lines(s, block, (size_t)n);
-
-		if (used == 0 && n == (ssize_t)sizeof(block))
-			used = sizeof(block) - LINE_LEN;
-		if (used == 0)
-			return;
-		s->gone_read += (off_t)used;
-	}
-}
-
-/* Starts over when all that is in a large file has expired, or nearly. */
-static void
-state_trim_gone(struct state *s)
-{
-	struct stat st;
-
-	if (s->gone_fd >= 0 && fstat(s->gone_fd, &st) == 0 && st.st_size > GONE_MAX &&
-	    ftruncate(s->gone_fd, 0) == 0)
-		s->gone_read = 0;
-}
-
-void
-state_mark_gone(void *state, uint64_t serial, uint64_t expires_s)
-{
-	struct state *s = state;
-	char line[LINE_LEN + 1];
-
-	state_note(s, serial);
-	if (s->gone_fd < 0)
-		return;
-	state_trim_gone(s);
-	(void)snprintf(
-	    line, sizeof(line), "%016" PRIx64 " %016" PRIx64 "\n", serial, expires_s);
-	if (write(s->gone_fd, line, LINE_LEN) != LINE_LEN)
-		state_complain(GONE_NAME);
-}
-
-bool
-state_is_gone(void *state, uint64_t serial)
-{
-	struct state *s = state;
-
-	state_read_gone(s);
-	return idmap_get(s->gone, serial) != NULL;
+	(void)state_load_key(s);
+	*key = s->key;
 }

@@ -19,14 +19,6 @@
 
 #include <string.h>
 
-/* The most that an element of a batch takes which has only an error to say. */
-#define BATCH_ERROR_BYTES (CAP_ID_BYTES + 128)
-
-/* An iovec has no const. */
-static char too_large_text[] =
-    "{\"code\":-32603,\"message\":\"The answer is too large\"}";
-static const struct iovec too_large = {too_large_text, sizeof(too_large_text) - 1};
-
 static uint64_t
 client_hash_id(struct client *c, struct jtext id)
 {
@@ -181,44 +173,6 @@ request_unhash(struct client *c, struct request *r)
 	}
 }
 
-static void client_answer(struct client *c, const struct client_port *port, int status,
-    const struct iovec *iov, int n);
-
-void
-batch_close(struct client *c, struct batch *b)
-{
-	if (--b->open > 0)
-		return;
-	if (b->out.len > 0) {
-		buf_add_char(&b->out, ']');
-		client_answer(
-		    c, b->port, 200, &(struct iovec){b->out.data, b->out.len}, 1);
-	}
-	if (b->port != NULL)
-		b->port->ops->closed(b->port->arg);
-	buf_fini(&b->out);
-	mem_free(b);
-}
-
-/* Whether an answer leaves too little for those that may still come. */
-static bool
-batch_is_full(const struct batch *b, const struct iovec *body, int n)
-{
-	size_t total = b->out.len;
-
-	for (int i = 0; i < n; i++)
-		total += body[i].iov_len;
-	return total > CAP_OUT_BYTES - CAP_BATCH_ITEMS * BATCH_ERROR_BYTES;
-}
-
-static void
-batch_add(struct batch *b, const struct iovec *iov, int n)
-{
-	buf_add_char(&b->out, b->out.len == 0 ? '[' : ',');
-	for (int i = 0; i < n; i++)
-		buf_add(&b->out, iov[i].iov_base, iov[i].iov_len);
-}
-
 void
 request_end(struct request *r)
 {
@@ -251,164 +205,13 @@ on_dead(void *arg)
 	c->cb->on_dead(c->arg);
 }
 
-void
-client_send(struct client *c, const struct iovec *iov, int n)
-{
-	enum mv_err err = c->cb->send(c->arg, iov, n);
-
-	if (err == MV_OK || err == MV_CLOSED)
-		return;
-	/* An answer that cannot be queued would be lost without a trace: better no
-	 * client than one that waits for ever. */
-	LOG_LIMITED(LOG_LV_WARNING, "client", "does not take its answers", "reason=%s",
-	    mv_err_reason(err));
-	deferred_ask(&c->dead);
-}
-
-/* To the port a message came by, or to the client's own channel. */
-static void
-client_answer(struct client *c, const struct client_port *port, int status,
-    const struct iovec *iov, int n)
-{
-	if (port != NULL)
-		port->ops->answer(port->arg, status, iov, n);
-	else
-		client_send(c, iov, n);
-}
-
-void
-request_notify(struct request *r, const struct iovec *iov, int n)
-{
-	if (r->port == NULL)
-		client_send(r->c, iov, n);
-	else if (r->port->ops->notify(r->port->arg, iov, n) != MV_OK)
-		metrics_add(METRIC_NOTICES_DROPPED, 1);
-}
-
-void
-request_notify_buf(struct request *r, const struct buf *b)
-{
-	struct iovec iov = {b->data, b->len};
-
-	if (b->err == MV_OK)
-		request_notify(r, &iov, 1);
-	else
-		metrics_add(METRIC_NOTICES_DROPPED, 1);
-}
-
-void
-client_send_buf(struct client *c, const struct buf *b)
-{
-	struct iovec iov = {b->data, b->len};
-
-	if (b->err != MV_OK)
-		LOG_LIMITED(LOG_LV_ERROR, "client", "message of our own is lost",
-		    "reason=%s", mv_err_reason(b->err));
-	else
-		client_send(c, &iov, 1);
-}
-
-#define LITERAL(s)                                                                       \
-	(struct iovec)                                                                   \
-	{                                                                                \
-		(void *)(uintptr_t)(s), sizeof(s) - 1                                    \
-	}
-
-void
-request_reply(struct request *r, const char *member, const struct iovec *body, int n)
-{
-	request_reply_status(r, 200, member, body, n);
-}
-
-void
-request_reply_status(
-    struct request *r, int status, const char *member, const struct iovec *body, int n)
-{
-	struct iovec iov[2 * JSON_EDITS_MAX + 8];
-	int k = 0;
-
-	MCPVISOR_ASSERT(n <= 2 * JSON_EDITS_MAX + 2);
-	if (r->batch != NULL && batch_is_full(r->batch, body, n)) {
-		member = "error";
-		body = &too_large;
-		n = 1;
-	}
-	iov[k++] = LITERAL("{\"jsonrpc\":\"2.0\",\"id\":");
-	iov[k++] = (struct iovec){(void *)(uintptr_t)r->id.p, r->id.n};
-	iov[k++] = LITERAL(",\"");
-	iov[k++] = (struct iovec){(void *)(uintptr_t)member, strlen(member)};
-	iov[k++] = LITERAL("\":");
-	memcpy(iov + k, body, (size_t)n * sizeof(*body));
-	k += n;
-	iov[k++] = LITERAL("}");
-	if (r->batch != NULL)
-		batch_add(r->batch, iov, k);
-	else
-		client_answer(r->c, r->port, status, iov, k);
-	request_end(r);
-}
-
-void
-request_reply_buf(struct request *r, const char *member, const struct buf *body)
-{
-	struct iovec iov = {body->data, body->len};
-
-	if (body->err == MV_OK) {
-		request_reply(r, member, &iov, 1);
-		return;
-	}
-	request_reply(r, "error", &too_large, 1);
-}
-
-void
-request_fail(struct request *r, int code, const char *message)
-{
-	struct buf *out = &r->c->scratch;
-
-	buf_reset(out);
-	wording_put_error(out, code, message);
-	request_reply_buf(r, "error", out);
-}
-
-void
-client_reply_error(struct client *c, struct jtext id, int status, const struct buf *error)
-{
-	struct iovec iov[6];
-	int k = 0;
-
-	MCPVISOR_ASSERT(error->err == MV_OK);
-	iov[k++] = LITERAL("{\"jsonrpc\":\"2.0\"");
-	if (id.n != 0) {
-		iov[k++] = LITERAL(",\"id\":");
-		iov[k++] = (struct iovec){(void *)(uintptr_t)id.p, id.n};
-	}
-	iov[k++] = LITERAL(",\"error\":");
-	iov[k++] = (struct iovec){error->data, error->len};
-	iov[k++] = LITERAL("}");
-	if (c->batch != NULL)
-		batch_add(c->batch, iov, k);
-	else
-		client_answer(c, c->port, status, iov, k);
-}
-
-void
-client_reply_err(struct client *c, struct jtext id, enum mv_err err)
-{
-	struct wording_failure f = {.err = err};
-
-	buf_reset(&c->scratch);
-	wording_put_failure(&c->scratch, &f);
-	client_reply_error(c, id, mv_err_retryable(err) ? 503 : 400, &c->scratch);
-}
-
 struct client *
-client_new_shared(
-    struct loop *l, struct gateway *g, const struct client_cb *cb, void *arg)
+client_new_shared(struct loop *l, struct gateway *g, unsigned view,
+    const struct client_cb *cb, void *arg)
 {
 	struct client *c = mem_xcalloc(1, sizeof(*c));
 
 	c->is_shared = true;
-
 	c->magic = CLIENT_MAGIC;
 	c->loop = l;
 	c->g = g;
@@ -421,15 +224,17 @@ client_new_shared(
 	c->observer.on_changed = client_on_changed;
 	c->observer.on_log = client_on_log;
 	c->observer.arg = c;
+	c->observer.view = view;
 	gateway_observe(g, &c->observer);
 	client_session_init(c);
 	return c;
 }
 
 struct client *
-client_new(struct loop *l, struct gateway *g, const struct client_cb *cb, void *arg)
+client_new(struct loop *l, struct gateway *g, unsigned view, const struct client_cb *cb,
+    void *arg)
 {
-	struct client *c = client_new_shared(l, g, cb, arg);
+	struct client *c = client_new_shared(l, g, view, cb, arg);
 
 	c->is_shared = false;
 	return c;
@@ -439,6 +244,7 @@ client_new(struct loop *l, struct gateway *g, const struct client_cb *cb, void *
 void
 request_cancel(struct request *r, const struct link_msg *m)
 {
+	call_log_failed(r, MV_CANCELLED, (struct jtext){NULL, 0}, 0);
 	call_cancel(&r->call, m);
 	if (r->listen != NULL)
 		listen_free(r->listen);
@@ -506,6 +312,7 @@ client_finish(struct client *c)
 		call_cancel(&r->call, NULL);
 		buf_reset(&c->scratch);
 		wording_put_failure(&c->scratch, &f);
+		call_log_failed(r, f.err, (struct jtext){NULL, 0}, c->scratch.len);
 		request_reply_buf(r, "error", &c->scratch);
 	}
 }

@@ -11,8 +11,26 @@
 #define CLIENT_MAGIC	   0x636c6965u
 #define REQUEST_TEXT_BYTES 80
 #define REQUEST_POOL	   64
+#define TRACE_ID_BYTES	   32 /* hexadecimal, as it is written */
+#define LOG_CLIENT_BYTES   64 /* of a client's name */
+
+/* A client's name for the log: decoded, cut, not yet escaped. */
+struct log_client {
+	uint8_t n; /* 0: it has none */
+	char text[LOG_CLIENT_BYTES];
+};
+
+/* What the line of a call has to say of its request when the message is gone. */
+struct call_note {
+	bool is_open;	/* its end has not been noted yet */
+	bool is_logged; /* there will be a line */
+	bool has_trace;
+	uint64_t started_ms;
+	size_t in; /* bytes of the message */
+};
 
 struct batch;
+struct call_end;
 struct front_era;
 struct listen;
 struct legacy_sub;
@@ -37,8 +55,12 @@ struct request {
 	struct request *sub_next; /* another one that waits for the same */
 	struct buf uri;		  /* of resources/read, for errors that name it */
 	bool takes_url;		  /* its client can be sent to a URL (elicitation) */
+	struct call_note note;
 	char *heap;
+	/* From here on not cleared at the start. */
 	char text[REQUEST_TEXT_BYTES];
+	struct log_client log_client;  /* if note.is_logged */
+	char trace_id[TRACE_ID_BYTES]; /* if note.has_trace */
 };
 
 /* The client-side adapter of an era. */
@@ -76,6 +98,7 @@ struct session {
 	enum revision revision;
 	enum mcp_level level; /* MCP_LV_MAX: it never said */
 	struct buf client_info;
+	struct log_client log_client;
 	struct strmap *subs; /* decoded URI: struct legacy_sub */
 	uint64_t heard;	     /* the last event that its subscriptions were told */
 };
@@ -104,7 +127,7 @@ struct client {
 	struct deferred dead;
 };
 
-/* client.c */
+/* client.c and client_write.c */
 struct request *request_find(struct client *c, struct jtext id);
 /* The request is answered or dropped: gone from the client. Its memory goes back to the
  * pool. */
@@ -113,6 +136,9 @@ void request_cancel(struct request *r, const struct link_msg *m);
 /* One answer less, or the walk is over; the last one sends it. */
 void batch_close(struct client *c, struct batch *b);
 void client_send(struct client *c, const struct iovec *iov, int n);
+/* To the port a message came by, or to the client's own channel. */
+void client_answer(struct client *c, const struct client_port *port, int status,
+    const struct iovec *iov, int n);
 /* A message that belongs to r and comes before its answer. */
 void request_notify(struct request *r, const struct iovec *iov, int n);
 void request_notify_buf(struct request *r, const struct buf *b);
@@ -145,6 +171,48 @@ void handle_forward(struct request *r, const struct link_msg *m);
 void handle_subscribe(struct request *r, const struct link_msg *m);
 void handle_unsubscribe(struct request *r, const struct link_msg *m);
 void handle_listen(struct request *r, const struct link_msg *m);
+
+/* call_log.c */
+/* X(ENDING, name): what became of a call on its way, whatever it says. ERROR: it was
+ * answered by an error, ours or the upstream's. */
+#define CALL_ENDINGS(X)                                                                  \
+	X(ERROR, "error")                                                                \
+	X(RETURNED, "returned")                                                          \
+	X(TIMEOUT, "timeout")                                                            \
+	X(CANCELLED, "cancelled")                                                        \
+	X(DIED, "died")                                                                  \
+	X(BUSY, "busy")
+enum call_ending {
+#define X(id, name) CALL_END_##id,
+	CALL_ENDINGS(X)
+#undef X
+};
+struct call_end {
+	enum call_ending ending;
+	enum mv_err err; /* why there is no answer of an upstream; MV_OK: there is */
+	int64_t code;	 /* of the upstream's error; 0: it gave a result */
+	bool is_err;	 /* its result has isError true */
+	size_t out;	 /* bytes of the value of result or error as it is sent */
+	size_t added;	 /* of them: that were put into the upstream's */
+};
+/* m is about to be forwarded. */
+void call_log_begin(struct request *r, const struct link_msg *m);
+/* That is over: counted, and a line of the log. Does nothing the second time. name is
+ * what r asks for as its client wrote it, used if nothing better is known; may be
+ * absent. */
+void call_log_end(struct request *r, const struct call_end *e, struct jtext name);
+/* The same without an answer of an upstream. out is as in call_end. */
+void call_log_failed(struct request *r, enum mv_err err, struct jtext name, size_t out);
+/* Takes the name out of an Implementation object (may be absent). */
+void log_client_set(struct log_client *lc, struct jtext info);
+
+/* handle_read.c */
+/* Whether r asks for what it reads under a prefix of ours. */
+bool read_is_prefixed(const struct request *r);
+/* Appends pieces of a result (body, with edits) with the prefix before the URI of every
+ * content. */
+void read_put_prefixed(const struct request *r, struct jtext body,
+    const struct iovec *iov, int n, struct buf *out);
 
 /* handle_hello.c */
 void client_session_init(struct client *c);

@@ -55,7 +55,7 @@ dispatch_definition(struct client *c, const struct link_msg *m, enum method meth
 	if (method != METHOD_TOOLS_CALL)
 		return none;
 	return gateway_tool_definition(
-	    c->g, jtext_of(m->base, m->json->slot[JSON_P_NAME]));
+	    c->g, c->observer.view, jtext_of(m->base, m->json->slot[JSON_P_NAME]));
 }
 
 /* The checks of a modern request that come before its method. A status, and the error in

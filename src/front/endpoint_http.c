@@ -4,7 +4,7 @@
  *
  *   OPEN --stop--> DRAINING --idle or deadline--> CLOSING --connections gone--> GONE
  *
- * Owns: listeners, server, the shared client, the sessions.
+ * Owns: server, sessions; endpoint_doors.c has the addresses and what is served there.
  * Driven by: the server; its timers; the owner.
  * Invariants: Host and Origin are looked at before anything else of a request; the era is
  * the request's own; whatever decides a status is decided before a stream begins.
@@ -22,12 +22,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SWEEP_MS     30000
-#define LAST_WAIT_MS 1000
+#define SWEEP_MS       30000
+#define SWEEP_LEAST_MS 250
+#define LAST_WAIT_MS   1000
 
 const struct endpoint_http_opts endpoint_http_defaults = {
-    .path = "/mcp",
-    .guard = {.loopback = true},
     .commit_ms = 10000,
     .session_s = 86400,
     .session_idle_ms = 120000,
@@ -57,7 +56,8 @@ call_join_session(struct http_call *k, const struct http_head *h, bool required)
 {
 	bool doubled;
 	struct http_text text = http_header(h, "mcp-session-id", &doubled);
-	char principal[32];
+	char principal[SESSION_ID_PRINCIPAL_MAX + 1];
+	int status = 404;
 
 	if (text.p == NULL) {
 		if (required)
@@ -65,14 +65,16 @@ call_join_session(struct http_call *k, const struct http_head *h, bool required)
 			    "Invalid request: the Mcp-Session-Id header is missing");
 		return !required;
 	}
-	http_principal(k->x, principal);
-	k->session = doubled ? NULL : http_session_find(k->e, text, principal);
-	if (k->session == NULL) {
+	http_principal(k, principal);
+	if (!doubled)
+		status = http_session_find(k->mount, text, principal, &k->session);
+	if (status == 503)
+		http_call_refuse(k, 503, -32603, "Too many sessions: try again");
+	else if (status != 0)
 		http_call_refuse(k, 404, -32001, "Session not found: initialize anew");
-		return false;
-	}
-	k->session->calls++;
-	return true;
+	else
+		k->session->calls++;
+	return status == 0;
 }
 
 /* What has no body to say its revision in has but the header; requests are judged with
@@ -144,10 +146,10 @@ call_client(struct http_call *k, const struct http_head *h, const struct link_ms
 
 	k->port.modern = modern && m->env.kind == ENVELOPE_REQUEST;
 	if (modern)
-		return k->e->shared;
+		return k->mount->shared;
 	if (m->env.kind == ENVELOPE_REQUEST &&
 	    method_parse(m->env.method) == METHOD_INITIALIZE) {
-		k->session = http_session_new(k->e);
+		k->session = http_session_new(k->mount);
 		if (k->session == NULL) {
 			http_call_refuse(k, 503, -32603, "Too many sessions");
 			return NULL;
@@ -157,7 +159,7 @@ call_client(struct http_call *k, const struct http_head *h, const struct link_ms
 	}
 	if (!call_join_session(k, h, false))
 		return NULL;
-	return k->session != NULL ? k->session->client : k->e->shared;
+	return k->session != NULL ? k->session->client : k->mount->shared;
 }
 
 static void
@@ -216,6 +218,10 @@ on_request(void *arg, struct http_exchange *x, void *user, const struct http_hea
 	(void)arg;
 	(void)x;
 	MCPVISOR_ASSERT(k->magic == HTTP_CALL_MAGIC);
+	if (k->mount->is_gone) { /* since its head */
+		http_call_reply(k, 404, "", NULL, NULL, 0);
+		return;
+	}
 	switch (h->method) {
 	case HTTP_M_OPTIONS:
 		call_options(k);
@@ -257,6 +263,7 @@ on_end(void *arg, struct http_exchange *x, void *user, bool gone)
 		return;
 	MCPVISOR_ASSERT(k->magic == HTTP_CALL_MAGIC);
 	k->x = NULL;
+	k->e->n_streams -= k->is_stream;
 	http_call_unqueue(k);
 	if (k->is_get)
 		call_leave_streams(k);
@@ -270,34 +277,33 @@ on_end(void *arg, struct http_exchange *x, void *user, bool gone)
 		http_call_release(k);
 }
 
+static void
+on_close(void *arg, void *door)
+{
+	(void)arg;
+	http_door_unref(door);
+}
+
 static const struct http_server_cb server_callbacks = {
-    .on_head = http_call_on_head, .on_request = on_request, .on_end = on_end};
+    .on_head = http_call_on_head,
+    .on_request = on_request,
+    .on_end = on_end,
+    .on_close = on_close,
+};
 
-static enum mv_err
-on_shared_send(void *arg, const struct iovec *iov, int n)
+/* So often that nothing lives much longer than it was said to. */
+static uint64_t
+sweep_ms(const struct endpoint_http_opts *o)
 {
-	(void)arg;
-	(void)iov;
-	(void)n;
-	return MV_CLOSED; /* nothing comes unasked */
+	uint64_t least = o->session_idle_ms < o->session_state_idle_ms
+			     ? o->session_idle_ms
+			     : o->session_state_idle_ms;
+
+	least /= 2;
+	if (least < SWEEP_LEAST_MS)
+		return SWEEP_LEAST_MS;
+	return least < SWEEP_MS ? least : SWEEP_MS;
 }
-
-static void
-on_shared_idle(void *arg)
-{
-	struct endpoint_http *e = arg;
-
-	deferred_ask(&e->check);
-}
-
-static void
-on_shared_dead(void *arg)
-{
-	(void)arg;
-}
-
-static const struct client_cb shared_callbacks = {
-    .send = on_shared_send, .on_idle = on_shared_idle, .on_dead = on_shared_dead};
 
 static void
 on_sweep(void *arg)
@@ -305,14 +311,16 @@ on_sweep(void *arg)
 	struct endpoint_http *e = arg;
 
 	http_sessions_sweep(e);
-	timer_set(&e->sweep_timer, SWEEP_MS);
+	timer_set(&e->sweep_timer, sweep_ms(&e->o));
 }
 
 static size_t
 endpoint_in_flight(const struct endpoint_http *e)
 {
-	size_t n = client_in_flight(e->shared) + sockets_in_flight(e);
+	size_t n = sockets_in_flight(e);
 
+	for (const struct http_mount *m = e->mounts; m != NULL; m = m->next)
+		n += client_in_flight(m->shared);
 	for (const struct http_session *s = e->first; s != NULL; s = s->next)
 		n += client_in_flight(s->client);
 	return n;
@@ -341,7 +349,8 @@ endpoint_close(struct endpoint_http *e)
 		return;
 	e->state = HTTP_ST_CLOSING;
 	gateway_stop_waiting(e->g);
-	client_finish(e->shared);
+	for (struct http_mount *m = e->mounts; m != NULL; m = m->next)
+		client_finish(m->shared);
 	for (struct http_session *s = e->first; s != NULL; s = s->next) {
 		client_finish(s->client);
 		http_session_end_streams(s);
@@ -376,9 +385,7 @@ endpoint_http_stop(struct endpoint_http *e, bool now, void (*fn)(void *), void *
 {
 	e->on_stopped = fn;
 	e->on_stopped_arg = arg;
-	for (unsigned i = 0; i < e->n_listeners; i++)
-		listener_free(e->listeners[i]);
-	e->n_listeners = 0;
+	http_doors_close(e);
 	if (e->state == HTTP_ST_OPEN) {
 		e->state = HTTP_ST_DRAINING;
 		timer_set(&e->stop_timer, e->o.drain_ms);
@@ -386,39 +393,6 @@ endpoint_http_stop(struct endpoint_http *e, bool now, void (*fn)(void *), void *
 	}
 	if (now)
 		endpoint_close(e);
-}
-
-static void
-on_accept(void *arg, int fd, uid_t uid)
-{
-	struct endpoint_http *e = arg;
-
-	if (uid != (uid_t)-1)
-		socket_accept(e, fd, uid);
-	else
-		http_server_add(e->server, fd, uid);
-}
-
-static const struct listener_cb listener_callbacks = {.on_accept = on_accept};
-
-enum mv_err
-endpoint_http_listen(struct endpoint_http *e, const char *address, const char **bound,
-    struct mv_errtext *et)
-{
-	struct listener *l;
-	enum mv_err err;
-
-	if (e->n_listeners == LISTENERS_MAX) {
-		mv_errtext_set(et, "more than %d addresses", LISTENERS_MAX);
-		return MV_CONF;
-	}
-	err = listener_new(e->loop, address, &listener_callbacks, e, &l, et);
-	if (err != MV_OK)
-		return err;
-	e->listeners[e->n_listeners++] = l;
-	if (bound != NULL)
-		*bound = listener_address(l);
-	return MV_OK;
 }
 
 struct endpoint_http *
@@ -436,9 +410,8 @@ endpoint_http_new(struct loop *l, struct gateway *g, const struct endpoint_http_
 	timer_init(&e->commit_timer, l, on_commit_timer, e);
 	timer_init(&e->sweep_timer, l, on_sweep, e);
 	timer_init(&e->stop_timer, l, on_stop_timer, e);
-	timer_set(&e->sweep_timer, SWEEP_MS);
+	timer_set(&e->sweep_timer, sweep_ms(o));
 	deferred_init(&e->check, l, on_check, e);
-	e->shared = client_new_shared(l, g, &shared_callbacks, e);
 	e->server = http_server_new(l, &o->http, &server_callbacks, e);
 	return e;
 }
@@ -448,13 +421,13 @@ endpoint_http_free(struct endpoint_http *e)
 {
 	if (e == NULL)
 		return;
-	for (unsigned i = 0; i < e->n_listeners; i++)
-		listener_free(e->listeners[i]);
+	http_doors_close(e);
 	http_server_free(e->server);
 	sockets_free(e);
-	client_free(e->shared);
+	http_mounts_free_clients(e);
 	while (e->first != NULL)
 		http_session_drop(e->first);
+	http_mounts_free(e);
 	strmap_free(e->sessions);
 	timer_fini(&e->commit_timer);
 	timer_fini(&e->sweep_timer);
@@ -466,8 +439,35 @@ endpoint_http_free(struct endpoint_http *e)
 	mem_free(e);
 }
 
-size_t
-endpoint_http_sessions(const struct endpoint_http *e)
+void
+endpoint_http_set_opts(struct endpoint_http *e, const struct endpoint_http_opts *o)
 {
-	return e->n_sessions;
+	struct endpoint_http_opts was = e->o;
+	uint64_t latest = clock_now_ms() + o->commit_ms;
+
+	e->o = *o;
+	e->o.key = was.key;
+	e->o.mark_gone = was.mark_gone;
+	e->o.is_gone = was.is_gone;
+	e->o.gone_arg = was.gone_arg;
+	mac_key_wipe(&was.key);
+	http_server_set_opts(e->server, &o->http);
+	if (sweep_ms(o) != sweep_ms(&was))
+		timer_set(&e->sweep_timer, sweep_ms(o));
+	/* The queue is in order of time: nobody in it waits longer than the next one. */
+	for (struct http_call *k = e->queue; k != NULL; k = k->next)
+		k->due_ms = k->due_ms < latest ? k->due_ms : latest;
+	if (e->queue != NULL && timer_is_set(&e->commit_timer))
+		http_calls_wait(e);
+}
+
+struct endpoint_stats
+endpoint_http_stats(const struct endpoint_http *e)
+{
+	return (struct endpoint_stats){
+	    .sessions = e->n_sessions,
+	    .connections = http_server_connections(e->server) + e->n_sockets,
+	    .streams = e->n_streams,
+	    .in_flight = endpoint_in_flight(e),
+	};
 }

@@ -5,6 +5,7 @@
 
 #include "mcpvisor/client.h"
 #include "mcpvisor/endpoint_http.h"
+#include "mcpvisor/http_guard.h"
 #include "mcpvisor/idmap.h"
 #include "mcpvisor/link.h"
 #include "mcpvisor/listener.h"
@@ -13,17 +14,53 @@
 
 #define ENDPOINT_MAGIC	0x65687474u
 #define HTTP_CALL_MAGIC 0x6863616cu
-#define LISTENERS_MAX	16
+#define DOOR_MAGIC	0x646f6f72u
+#define MOUNT_MAGIC	0x6d6f756eu
 #define EXTRA_BYTES	1600
 #define HTTP_ALLOW_ALL	"Allow: POST, GET, DELETE, OPTIONS\r\n"
 
 struct socket_client;
 
+/* What is served under a path: a profile. It lasts over reloads that keep both. */
+struct http_mount {
+	unsigned magic;
+	struct endpoint_http *e;
+	struct http_mount *next, **prev;
+	char *path, *profile;
+	unsigned view;
+	struct client *shared; /* of all requests without a session */
+	unsigned refs;	       /* rows of doors, calls, sessions */
+	bool is_wanted;	       /* by the rows that are being put in place */
+	bool is_gone;	       /* no row leads here any more */
+	struct deferred reap;
+};
+
+/* A path of an address, and who may come to it there. */
+struct http_row {
+	struct http_mount *mount;
+	struct http_guard guard;
+	char **hosts, **origins; /* what the guard points to */
+};
+
+/* An address, for as long as it is bound or connections that came by it are open. */
+struct http_door {
+	unsigned magic;
+	struct endpoint_http *e;
+	struct http_door *next;	   /* of those that are bound */
+	struct listener *listener; /* NULL: closed */
+	unsigned refs;		   /* one for being bound, and the connections */
+	struct http_row *rows;	   /* NULL: not yet in use */
+	size_t n_rows;
+	unsigned mode; /* of a unix socket */
+	char *group;
+};
+
 /* One exchange as MCP sees it; lives until both it and its request are over. */
 struct http_call {
 	unsigned magic;
 	struct endpoint_http *e;
-	struct http_exchange *x; /* NULL: over */
+	struct http_mount *mount; /* NULL: refused at the head */
+	struct http_exchange *x;  /* NULL: over */
 	struct client_port port;
 	struct http_session *session; /* whose message or stream it is */
 	struct request *request;
@@ -35,13 +72,14 @@ struct http_call {
 	    *older;	  /* the session's stream that was opened before this one */
 	bool no_batches;  /* its version header names a revision without */
 	bool no_revision; /* ... or none at all */
-	bool batch_open, answered, takes_json, takes_stream, is_get;
+	bool batch_open, answered, takes_json, takes_stream, is_get, is_stream;
 	char origin[280]; /* to allow in the answer; "" if none */
 };
 
 /* A legacy session in memory. */
 struct http_session {
 	struct endpoint_http *e;
+	struct http_mount *mount; /* where it came to be in memory */
 	struct client *client;
 	struct http_call *stream; /* the newest GET; the others hang on to it */
 	struct session_id id;
@@ -61,9 +99,11 @@ struct endpoint_http {
 	struct gateway *g;
 	struct endpoint_http_opts o;
 	struct http_server *server;
-	struct listener *listeners[LISTENERS_MAX];
-	unsigned n_listeners;
-	struct client *shared;
+	struct http_door *doors;    /* bound */
+	struct http_door **of_rows; /* that of each row */
+	size_t n_rows;
+	struct http_mount *mounts;
+	size_t n_streams;
 	struct strmap *sessions;
 	struct http_session *first; /* most recently made first */
 	size_t n_sessions;
@@ -80,20 +120,25 @@ struct endpoint_http {
 };
 
 /* http_session.c */
-struct http_session *http_session_new(struct endpoint_http *e);
-/* By the header's text; may bring one back. NULL: there is none such. */
-struct http_session *http_session_find(
-    struct endpoint_http *e, struct http_text text, const char *principal);
+/* NULL: there are too many. */
+struct http_session *http_session_new(struct http_mount *m);
+/* By the header's text; may bring one back. 0, 404 (there is none such), or 503 (there
+ * is no room for it now). */
+int http_session_find(struct http_mount *m, struct http_text text, const char *principal,
+    struct http_session **out);
 /* Names a new one once initialize has opened it. False: it has not. */
 bool http_session_seal(struct http_session *s, const char *principal);
 void http_session_drop(struct http_session *s);
 /* It holds what a restart loses, maybe: say so where it lasts. */
 void http_session_note_state(struct http_session *s);
 void http_session_delete(struct http_session *s);
+/* Its mount is gone: out of memory with its last call. */
+void http_session_retire(struct http_session *s);
 void http_session_release(struct http_session *s); /* one call less */
 void http_session_end_streams(struct http_session *s);
 void http_sessions_sweep(struct endpoint_http *e);
-void http_principal(const struct http_exchange *x, char out[32]);
+/* Whom a session of k's belongs to: the peer, and the profile. */
+void http_principal(const struct http_call *k, char out[SESSION_ID_PRINCIPAL_MAX + 1]);
 
 /* http_call.c */
 extern const struct client_port_ops http_port_ops;
@@ -107,6 +152,7 @@ void http_call_unqueue(struct http_call *k);
 void http_call_refuse(struct http_call *k, int status, int code, const char *message);
 void http_call_become_stream(struct http_call *k);
 void on_commit_timer(void *arg);
+void http_calls_wait(struct endpoint_http *e); /* sets the timer for the first */
 
 /* http_head.c: what the head of a request decides. */
 int http_call_on_head(
@@ -114,12 +160,28 @@ int http_call_on_head(
 /* The era that the version header speaks of. False: refused. */
 bool http_call_read_version(struct http_call *k, const struct http_head *h);
 
+/* endpoint_doors.c */
+/* What a door has under a path. NULL: nothing. */
+const struct http_row *http_door_find(const struct http_door *d, struct http_text path);
+struct http_door *http_door_ref(struct http_door *d);
+void http_door_unref(struct http_door *d); /* NULL is allowed */
+void http_doors_close(struct endpoint_http *e);
+
+/* endpoint_mounts.c */
+/* The one that serves what a row says, made if there is none; with one reference. */
+struct http_mount *http_mount_get(
+    struct endpoint_http *e, const struct endpoint_listen *row);
+/* Those that nobody has got since the last time. */
+void http_mounts_retire(struct endpoint_http *e);
+struct http_mount *http_mount_ref(struct http_mount *m);
+void http_mount_unref(struct http_mount *m); /* NULL is allowed */
+void http_mounts_free_clients(struct endpoint_http *e);
+void http_mounts_free(struct endpoint_http *e);
+
 /* endpoint_socket.c: newline-delimited messages on a unix socket. */
-void socket_accept(struct endpoint_http *e, int fd, uid_t uid);
+void socket_accept(struct http_door *d, int fd, uid_t uid);
 void sockets_finish(struct endpoint_http *e);
 void sockets_free(struct endpoint_http *e);
 size_t sockets_in_flight(const struct endpoint_http *e);
-
-void endpoint_check(struct endpoint_http *e);
 
 #endif

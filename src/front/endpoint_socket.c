@@ -26,7 +26,8 @@ struct socket_client {
 	unsigned magic;
 	struct endpoint_http *e;
 	struct socket_client *next, **prev;
-	int fd; /* while its first byte is waited for; else -1 */
+	struct http_door *door; /* while it is not known what it speaks */
+	int fd;			/* the same; else -1 */
 	uid_t uid;
 	struct watch watch;
 	struct link *link;
@@ -51,6 +52,7 @@ socket_free(struct socket_client *s)
 		watch_fini(&s->watch);
 		(void)close(s->fd);
 	}
+	http_door_unref(s->door);
 	timer_fini(&s->timer);
 	deferred_cancel(&s->check);
 	s->magic = 0;
@@ -168,21 +170,70 @@ on_dead(void *arg)
 static const struct client_cb client_callbacks = {
     .send = on_send, .on_idle = on_idle, .on_dead = on_dead};
 
+/* fd is taken. */
 static void
-socket_become_lines(struct socket_client *s)
+socket_become_lines(
+    struct socket_client *s, int fd, unsigned view, const char *buffered, size_t n)
 {
-	struct link_opts o = {.rfd = s->fd,
-	    .wfd = s->fd,
+	struct link_opts o = {.rfd = fd,
+	    .wfd = fd,
 	    .message_max = CAP_MESSAGE_BYTES,
-	    .out_max = CAP_OUT_BYTES};
+	    .out_max = CAP_OUT_BYTES,
+	    .buffered = buffered,
+	    .n_buffered = n};
+
+	LOG_INFO("socket", "client", "uid=%u", (unsigned)s->uid);
+	s->link = link_new(s->e->loop, &o, &link_callbacks, s);
+	if (s->link == NULL) {
+		socket_free(s);
+		return;
+	}
+	s->client = client_new(s->e->loop, s->e->g, view, &client_callbacks, s);
+	client_set_own_instances(s->client, true);
+}
+
+static struct socket_client *
+socket_new(struct endpoint_http *e, uid_t uid)
+{
+	struct socket_client *s = mem_xcalloc(1, sizeof(*s));
+
+	s->magic = SOCKET_MAGIC;
+	s->e = e;
+	s->fd = -1;
+	s->uid = uid;
+	timer_init(&s->timer, e->loop, on_socket_timer, s);
+	deferred_init(&s->check, e->loop, on_socket_check, s);
+	s->next = e->sockets;
+	if (s->next != NULL)
+		s->next->prev = &s->next;
+	s->prev = &e->sockets;
+	e->sockets = s;
+	e->n_sockets++;
+	return s;
+}
+
+static bool
+socket_has_room(const struct endpoint_http *e, uid_t uid)
+{
+	if (e->n_sockets < e->o.http.connections_max)
+		return true;
+	LOG_LIMITED(
+	    LOG_LV_WARNING, "socket", "too many connections", "uid=%u", (unsigned)uid);
+	return false;
+}
+
+/* What it speaks is known: neither fd nor door are held for it any more. */
+static int
+socket_let_go(struct socket_client *s, struct http_door **door)
+{
+	int fd = s->fd;
 
 	watch_fini(&s->watch);
 	timer_clear(&s->timer);
+	*door = s->door;
+	s->door = NULL;
 	s->fd = -1;
-	LOG_INFO("socket", "client", "uid=%u", (unsigned)s->uid);
-	s->client = client_new(s->e->loop, s->e->g, &client_callbacks, s);
-	client_set_own_instances(s->client, true);
-	s->link = link_new(s->e->loop, &o, &link_callbacks, s);
+	return fd;
 }
 
 /* A request line begins with a letter, which no JSON text on a line of its own that is
@@ -191,55 +242,55 @@ static void
 on_first_byte(void *arg, unsigned ready)
 {
 	struct socket_client *s = arg;
+	const struct http_mount *m = s->door->rows[0].mount;
 	unsigned char c = 0;
 	ssize_t n = recv(s->fd, &c, 1, MSG_PEEK | MSG_DONTWAIT);
-	int fd = s->fd;
+	struct endpoint_http *e = s->e;
+	struct http_door *door;
+	uid_t uid = s->uid;
+	int fd;
 
 	(void)ready;
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (n <= 0) {
+	if (n > 0 && (c | 0x20) >= 'a' && (c | 0x20) <= 'z') {
+		fd = socket_let_go(s, &door);
 		socket_free(s);
-	} else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') {
-		struct endpoint_http *e = s->e;
-		uid_t uid = s->uid;
-
-		watch_fini(&s->watch);
-		s->fd = -1;
-		socket_free(s);
-		http_server_add(e->server, fd, uid);
+		http_server_add(e->server, fd, uid, door);
+	} else if (n > 0 && !m->is_gone) {
+		fd = socket_let_go(s, &door);
+		socket_become_lines(s, fd, m->view, NULL, 0);
+		http_door_unref(door);
 	} else {
-		socket_become_lines(s);
+		socket_free(s);
 	}
 }
 
 void
-socket_accept(struct endpoint_http *e, int fd, uid_t uid)
+socket_accept(struct http_door *d, int fd, uid_t uid)
 {
 	struct socket_client *s;
 
-	if (e->n_sockets >= e->o.http.connections_max) {
-		LOG_LIMITED(LOG_LV_WARNING, "socket", "too many connections", "uid=%u",
-		    (unsigned)uid);
+	if (!socket_has_room(d->e, uid)) {
 		(void)close(fd);
 		return;
 	}
-	e->n_sockets++;
-	s = mem_xcalloc(1, sizeof(*s));
-	s->magic = SOCKET_MAGIC;
-	s->e = e;
+	s = socket_new(d->e, uid);
+	s->door = http_door_ref(d);
 	s->fd = fd;
-	s->uid = uid;
-	timer_init(&s->timer, e->loop, on_socket_timer, s);
-	deferred_init(&s->check, e->loop, on_socket_check, s);
-	watch_init(&s->watch, e->loop, fd, on_first_byte, s);
+	watch_init(&s->watch, d->e->loop, fd, on_first_byte, s);
 	watch_want(&s->watch, WATCH_READ);
 	timer_set(&s->timer, SNIFF_MS);
-	s->next = e->sockets;
-	if (s->next != NULL)
-		s->next->prev = &s->next;
-	s->prev = &e->sockets;
-	e->sockets = s;
+}
+
+void
+endpoint_http_add_lines(struct endpoint_http *e, int fd, uid_t uid, unsigned view,
+    const char *buffered, size_t n)
+{
+	if (e->state != HTTP_ST_OPEN || !socket_has_room(e, uid))
+		(void)close(fd);
+	else
+		socket_become_lines(socket_new(e, uid), fd, view, buffered, n);
 }
 
 void

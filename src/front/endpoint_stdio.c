@@ -256,7 +256,7 @@ endpoint_stdio_new(struct loop *l, struct gateway *g, const struct endpoint_stdi
 	e->arg = arg;
 	timer_init(&e->timer, l, on_timer, e);
 	deferred_init(&e->check, l, on_check, e);
-	e->client = client_new(l, g, &client_callbacks, e);
+	e->client = client_new(l, g, o->view, &client_callbacks, e);
 	e->link = link_new(l, &lo, &link_callbacks, e);
 	return e;
 }

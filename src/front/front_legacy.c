@@ -22,8 +22,12 @@ static const char *
 legacy_map_error(
     const struct request *r, const struct outcome *o, int64_t code, struct buf *out)
 {
-	struct jtext uri;
+	struct jtext uri =
+	    json_member(jtext_of(o->base, o->json->slot[JSON_E_DATA]), "uri");
 
+	/* Upstreams do not know what we put before it. */
+	if (read_is_prefixed(r) && uri.n != 0)
+		uri = (struct jtext){r->uri.data, r->uri.len};
 	switch (code) {
 	case -32601:
 		if (r->method != METHOD_TOOLS_CALL)
@@ -32,8 +36,11 @@ legacy_map_error(
 		    (struct jtext){
 			r->call.route->quoted, r->call.route->published.n + 2});
 		return "error";
+	case -32002:
+		if (!read_is_prefixed(r))
+			return NULL;
+		__attribute__((fallthrough));
 	case -32602:
-		uri = json_member(jtext_of(o->base, o->json->slot[JSON_E_DATA]), "uri");
 		if (r->method != METHOD_RESOURCES_READ || jtext_type(uri) != '"')
 			return NULL;
 		wording_put_no_resource(out, r->era->no_resource_code, uri);

@@ -13,7 +13,16 @@
 #include "mcpvisor/metrics.h"
 #include "mcpvisor/wording.h"
 
-enum { RPC_NEEDS_CAPABILITY = -32021, RPC_URL_ELICITATION = -32042 };
+#include <stdio.h>
+
+enum {
+	RPC_NEEDS_CAPABILITY = -32021,
+	RPC_URL_ELICITATION = -32042,
+	RPC_PARAMS = -32602,
+	RPC_INTERNAL = -32603
+};
+
+static const struct jtext no_name = {NULL, 0};
 
 static void
 call_on_progress(void *arg, const struct link_msg *m)
@@ -33,43 +42,80 @@ call_on_progress(void *arg, const struct link_msg *m)
 	request_notify(r, iov, json_edit_pieces(m->base, whole, &ed, iov));
 }
 
+/* What its model may read instead of an error that only its client would see. */
+static bool
+call_is_rescued(const struct request *r, int64_t code)
+{
+	return r->method == METHOD_TOOLS_CALL &&
+	       (code == RPC_PARAMS || code == RPC_INTERNAL) &&
+	       upstream_conf_of(r->call.u)->rescue_errors;
+}
+
 static void
 call_reply_error(struct request *r, const struct outcome *o)
 {
 	struct buf *out = &r->c->scratch;
 	struct iovec iov = {(void *)(uintptr_t)o->body.p, o->body.n};
+	struct call_end end = {.ending = CALL_END_ERROR};
 	const char *member;
 	int64_t code = 0;
 
 	(void)json_int(jtext_of(o->base, o->json->slot[JSON_E_CODE]), &code);
+	end.code = code;
 	buf_reset(out);
-	member = r->era->map_error(r, o, code, out);
+	if (call_is_rescued(r, code)) {
+		member = "result";
+		wording_put_error_result(out, r->era->result_members, code,
+		    jtext_of(o->base, o->json->slot[JSON_E_MESSAGE]));
+	} else {
+		member = r->era->map_error(r, o, code, out);
+	}
 	if (member != NULL && out->err == MV_OK) {
 		/* The only code that an era maps to one with a status of its own. */
 		code = member[0] == 'e' && code == RPC_URL_ELICITATION
 			   ? RPC_NEEDS_CAPABILITY
 			   : 0;
 		iov = (struct iovec){out->data, out->len};
+	} else {
+		member = "error";
 	}
-	request_reply_status(
-	    r, front_status_of(r->era, code), member ? member : "error", &iov, 1);
+	end.out = iov.iov_len;
+	call_log_end(r, &end, no_name);
+	request_reply_status(r, front_status_of(r->era, code), member, &iov, 1);
+}
+
+/* Whether its upstream is to blame for the end of a call whose model shall read it. */
+static bool
+call_fails_as_result(const struct request *r, enum mv_err err)
+{
+	return r->method == METHOD_TOOLS_CALL && r->call.u != NULL &&
+	       mv_err_rpc_code(err) == RPC_INTERNAL &&
+	       upstream_conf_of(r->call.u)->failure == FAILURE_TOOL_ERROR;
 }
 
 static void
-call_reply_failed(struct request *r, enum mv_err err, const char *detail)
+call_reply_failed(
+    struct request *r, enum mv_err err, const char *detail, struct jtext name)
 {
 	struct wording_failure f = {.err = err, .detail = detail, .method = r->method};
+	bool as_result = call_fails_as_result(r, err);
 	struct buf *out = &r->c->scratch;
 
 	if (r->call.u != NULL) {
 		f.upstream = upstream_name(r->call.u);
-		f.limit_ms = upstream_conf_of(r->call.u)->call_ms;
+		f.limit_ms = r->call.req.call_ms != 0
+				 ? r->call.req.call_ms
+				 : upstream_conf_of(r->call.u)->call_ms;
 		if (detail == NULL && (err == MV_PARKED || err == MV_BACKOFF))
 			f.detail = upstream_reason(r->call.u);
 	}
 	buf_reset(out);
-	wording_put_failure(out, &f);
-	request_reply_buf(r, "error", out);
+	if (as_result)
+		wording_put_failure_result(out, r->era->result_members, &f);
+	else
+		wording_put_failure(out, &f);
+	call_log_failed(r, err, name, out->len);
+	request_reply_buf(r, as_result ? "result" : "error", out);
 }
 
 static void
@@ -82,53 +128,116 @@ call_reply_unknown(struct request *r, struct jtext name)
 		wording_put_no_resource(out, r->era->no_resource_code, name);
 	else
 		wording_put_unknown(out, r->method, name);
+	call_log_failed(r, name.n != 0 ? MV_NOT_FOUND : MV_PARAMS, name, out->len);
+	request_reply_buf(r, "error", out);
+}
+
+static void
+call_reply_params(struct request *r, const char *why, struct jtext name)
+{
+	struct buf *out = &r->c->scratch;
+	char text[256];
+
+	(void)snprintf(text, sizeof(text), "Invalid params: %s", why);
+	buf_reset(out);
+	wording_put_error(out, RPC_PARAMS, text);
+	call_log_failed(r, MV_PARAMS, name, out->len);
 	request_reply_buf(r, "error", out);
 }
 
 /* The owner completes nothing: no suggestions, which is no error. */
 static void
-call_reply_no_completion(struct request *r)
+call_reply_no_completion(struct request *r, struct jtext name)
 {
 	struct buf *out = &r->c->scratch;
+	struct call_end end = {.ending = CALL_END_RETURNED};
 
 	buf_reset(out);
 	buf_addf(out, "{%s\"completion\":{\"values\":[],\"total\":0,\"hasMore\":false}}",
 	    r->era->result_members);
+	end.out = out->len;
+	call_log_end(r, &end, name);
 	request_reply_buf(r, "result", out);
+}
+
+/* It did not come to an answer of an upstream. name is what r asks for. */
+static void
+call_reply_refused(
+    struct request *r, enum mv_err err, const char *detail, struct jtext name)
+{
+	if (err == MV_NOT_FOUND)
+		call_reply_unknown(r, name);
+	else if (err == MV_PARAMS && r->call.why[0] != '\0')
+		call_reply_params(r, r->call.why, name);
+	else if (err == MV_PARAMS)
+		call_reply_unknown(r, no_name);
+	else if (err == MV_UNSUPPORTED && r->method == METHOD_COMPLETE)
+		call_reply_no_completion(r, name);
+	else
+		call_reply_failed(r, err, detail, name);
+}
+
+static size_t
+pieces_bytes(const struct iovec *iov, int n)
+{
+	size_t total = 0;
+
+	for (int i = 0; i < n; i++)
+		total += iov[i].iov_len;
+	return total;
+}
+
+static void
+call_reply_result(struct request *r, const struct outcome *o)
+{
+	struct json_edits ed = {.n = 0};
+	struct iovec iov[2 * JSON_EDITS_MAX + 1];
+	struct call_end end = {.ending = CALL_END_RETURNED,
+	    .is_err = json_is_true(jtext_of(o->base, o->json->slot[JSON_IS_ERROR]))};
+	struct buf *out = &r->c->scratch;
+	int n;
+
+	r->era->edit_result(r, o, &ed);
+	n = json_edit_pieces(o->base, o->json->slot[JSON_RESULT], &ed, iov);
+	if (read_is_prefixed(r) && o->kind == OUTCOME_RESULT) {
+		buf_reset(out);
+		read_put_prefixed(r, o->body, iov, n, out);
+		if (out->err != MV_OK) {
+			call_log_failed(r, out->err, no_name, 0);
+			request_reply_buf(r, "result", out); /* says what is wrong */
+			return;
+		}
+		iov[0] = (struct iovec){out->data, out->len};
+		n = 1;
+	}
+	end.out = pieces_bytes(iov, n);
+	end.added = end.out > o->body.n ? end.out - o->body.n : 0;
+	call_log_end(r, &end, no_name);
+	request_reply(r, "result", iov, n);
 }
 
 static void
 call_on_done(void *arg, const struct outcome *o)
 {
 	struct request *r = arg;
-	struct json_edits ed = {.n = 0};
-	struct iovec iov[2 * JSON_EDITS_MAX + 1];
-	struct json_span body;
 
 	switch (o->kind) {
 	case OUTCOME_INPUT_REQUIRED:
 		if (!r->era->modern) {
 			call_reply_failed(r, MV_PROTOCOL,
-			    "it asks for input that was not offered to it");
+			    "it asks for input that was not offered to it", no_name);
 			return;
 		}
 		__attribute__((fallthrough));
 	case OUTCOME_RESULT:
-		r->era->edit_result(r, o, &ed);
-		body = o->json->slot[JSON_RESULT];
-		request_reply(
-		    r, "result", iov, json_edit_pieces(o->base, body, &ed, iov));
+		call_reply_result(r, o);
 		break;
 	case OUTCOME_ERROR:
 		call_reply_error(r, o);
 		break;
 	case OUTCOME_FAILED:
-		if (o->err == MV_NOT_FOUND)
-			call_reply_unknown(r, (struct jtext){r->uri.data, r->uri.len});
-		else if (o->err == MV_UNSUPPORTED && r->method == METHOD_COMPLETE)
-			call_reply_no_completion(r);
-		else
-			call_reply_failed(r, o->err, o->detail);
+		call_reply_refused(
+		    r, o->err, o->detail, (struct jtext){r->uri.data, r->uri.len});
 		break;
 	}
 }
@@ -186,26 +295,21 @@ handle_forward(struct request *r, const struct link_msg *m)
 	};
 	enum mv_err err;
 
-	/* Needed after the message is gone: by an error that names the resource, and by
-	 * a call that waits for the lists. */
-	if (r->method == METHOD_RESOURCES_READ || !gateway_is_settled(c->g))
+	/* Needed after the message is gone: by an error that names the resource, by
+	 * a call that waits for the lists, and by the log for what has no route. */
+	if (r->method == METHOD_RESOURCES_READ || r->method == METHOD_COMPLETE ||
+	    !gateway_is_settled(c->g))
 		json_put(&r->uri, name);
 	r->takes_url =
 	    json_member(json_member(jtext_of(m->base, m->json->slot[JSON_M_CLIENT_CAPS]),
 			    "elicitation"),
 		"url")
 		.n != 0;
+	call_log_begin(r, m);
 	r->call.cb = &call_callbacks;
 	r->call.arg = r;
 	r->call.owner = &c->observer;
 	err = call_start(c->g, &r->call, &call);
-	if (err == MV_OK)
-		return;
-	if (err == MV_NOT_FOUND || err == MV_PARAMS)
-		call_reply_unknown(
-		    r, err == MV_NOT_FOUND ? name : (struct jtext){NULL, 0});
-	else if (err == MV_UNSUPPORTED && r->method == METHOD_COMPLETE)
-		call_reply_no_completion(r);
-	else
-		call_reply_failed(r, err, NULL);
+	if (err != MV_OK)
+		call_reply_refused(r, err, NULL, name);
 }

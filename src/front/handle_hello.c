@@ -54,6 +54,8 @@ client_session_restore(struct client *c, enum revision revision, const char *nam
 	buf_add_str(&c->session.client_info, "{\"name\":");
 	json_put_string(&c->session.client_info, name, strlen(name));
 	buf_add_str(&c->session.client_info, ",\"version\":\"\"}");
+	log_client_set(&c->session.log_client,
+	    (struct jtext){c->session.client_info.data, c->session.client_info.len});
 }
 
 bool
@@ -63,9 +65,9 @@ client_request_is_modern(const struct request *r)
 }
 
 static void
-hello_put_caps(const struct gateway *g, struct buf *out)
+hello_put_caps(const struct client *c, struct buf *out)
 {
-	struct upstream_caps caps = gateway_caps(g);
+	struct upstream_caps caps = gateway_caps(c->g, c->observer.view);
 	size_t start;
 
 	buf_add_char(out, '{');
@@ -87,12 +89,12 @@ hello_put_caps(const struct gateway *g, struct buf *out)
 }
 
 static void
-hello_put_instructions(const struct gateway *g, struct buf *out)
+hello_put_instructions(const struct client *c, struct buf *out)
 {
 	struct buf text;
 
 	buf_init(&text, CAP_OUT_BYTES);
-	gateway_put_instructions(g, &text);
+	gateway_put_instructions(c->g, c->observer.view, &text);
 	if (text.len > 0 && text.err == MV_OK) {
 		buf_add_str(out, ",\"instructions\":");
 		json_put_string(out, text.data, text.len);
@@ -112,9 +114,9 @@ hello_reply_initialize(void *arg)
 	buf_reset(out);
 	buf_addf(out, "{\"protocolVersion\":\"%s\",\"capabilities\":",
 	    revision_text(c->session.revision));
-	hello_put_caps(c->g, out);
+	hello_put_caps(c, out);
 	buf_add_str(out, ",\"serverInfo\":" SERVER_INFO);
-	hello_put_instructions(c->g, out);
+	hello_put_instructions(c, out);
 	buf_add_char(out, '}');
 	request_reply_buf(r, "result", out);
 }
@@ -129,8 +131,8 @@ hello_reply_discover(void *arg)
 	buf_addf(out,
 	    "{%s\"supportedVersions\":[\"%s\"],\"capabilities\":", r->era->result_members,
 	    revision_text(REVISION_LATEST_MODERN));
-	hello_put_caps(r->c->g, out);
-	hello_put_instructions(r->c->g, out);
+	hello_put_caps(r->c, out);
+	hello_put_instructions(r->c, out);
 	/* Upstreams come and go: what is offered is as fresh as the lists are. */
 	buf_add_str(out, ",\"ttlMs\":0,\"cacheScope\":\"private\"}");
 	request_reply_buf(r, "result", out);
@@ -169,6 +171,7 @@ handle_initialize(struct request *r, const struct link_msg *m)
 	buf_reset(&c->session.client_info);
 	if (jtext_type(info) == '{')
 		json_put(&c->session.client_info, info);
+	log_client_set(&c->session.log_client, info);
 	LOG_INFO("client", "session", "revision=%s client=%s", revision_text(asked),
 	    info.n ? LOG_ESC(info.p, info.n) : "none");
 	hello_when_listed(r, hello_reply_initialize);

@@ -53,7 +53,7 @@ list_reply(void *arg)
 	struct request *r = arg;
 	struct gateway *g = r->c->g;
 	enum list_kind kind = list_kind_of(r->method);
-	struct gateway_list l = gateway_list(g, kind);
+	struct gateway_list l = gateway_list(g, r->c->observer.view, kind);
 	struct iovec iov[3];
 	char head[256], tail[96];
 	int n;

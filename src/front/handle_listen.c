@@ -374,12 +374,13 @@ listen_begin(struct listen *l, struct jtext uris)
 static bool
 listen_has_owners(struct listen *l, struct jtext uris)
 {
+	const struct client *c = l->r->c;
 	struct json_iter it;
 	struct jtext uri;
 
 	json_iter_init(&it, uris);
 	while (json_next_element(&it, &uri))
-		if (gateway_route_uri(l->r->c->g, uri) == NULL)
+		if (gateway_route_uri(c->g, c->observer.view, uri) == NULL)
 			return false;
 	return true;
 }

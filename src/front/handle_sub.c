@@ -19,7 +19,7 @@ struct legacy_sub {
 	struct client *c;
 	struct subscriber s;
 	struct request *waiting; /* the requests that asked; NULL once answered */
-	struct upstream *owner;	 /* NULL: nobody */
+	char *owner;		 /* its name, which outlives it; NULL: nobody */
 	struct buf uri;		 /* decoded; its key */
 };
 
@@ -32,6 +32,7 @@ sub_free(struct legacy_sub *l)
 	for (struct request *r = l->waiting; r != NULL; r = r->sub_next)
 		r->sub = NULL;
 	buf_fini(&l->uri);
+	mem_free(l->owner);
 	mem_free(l);
 }
 
@@ -46,12 +47,9 @@ sub_reply_empty(struct request *r)
 /* The answer to a subscribe that came to nothing. uri is a JSON string; owner may be
  * NULL. */
 static void
-sub_reply_refused(
-    struct request *r, enum mv_err err, struct jtext uri, struct upstream *owner)
+sub_reply_refused(struct request *r, enum mv_err err, struct jtext uri, const char *owner)
 {
-	struct wording_failure f = {.err = err,
-	    .method = r->method,
-	    .upstream = owner != NULL ? upstream_name(owner) : NULL};
+	struct wording_failure f = {.err = err, .method = r->method, .upstream = owner};
 	struct buf *out = &r->c->scratch;
 
 	buf_reset(out);
@@ -67,7 +65,7 @@ sub_reply_refused(
 
 /* o NULL: yes. */
 static void
-sub_reply(struct request *r, struct upstream *owner, const struct outcome *o)
+sub_reply(struct request *r, const char *owner, const struct outcome *o)
 {
 	struct iovec iov;
 
@@ -147,11 +145,12 @@ sub_begin(struct request *r, struct jtext uri)
 {
 	struct client *c = r->c;
 	struct legacy_sub *l = mem_xcalloc(1, sizeof(*l)), *other;
-	struct upstream *owner;
+	struct upstream *owner = gateway_route_uri(c->g, c->observer.view, uri);
 	enum mv_err err;
 
 	l->c = c;
-	l->owner = gateway_route_uri(c->g, uri);
+	if (owner != NULL)
+		l->owner = mem_xstrdup(upstream_name(owner));
 	buf_init(&l->uri, CAP_URI_BYTES);
 	if (!json_string_decode(uri, &l->uri) || l->uri.err != MV_OK) {
 		sub_free(l);
@@ -179,9 +178,8 @@ sub_begin(struct request *r, struct jtext uri)
 		if (err == MV_OK)
 			return; /* answered, or about to be */
 	}
-	owner = l->owner;
 	sub_free(l);
-	sub_reply_refused(r, err, uri, owner);
+	sub_reply_refused(r, err, uri, owner != NULL ? upstream_name(owner) : NULL);
 }
 
 /* The lists are in, or their time is over. */
@@ -199,7 +197,8 @@ sub_on_list(void *arg)
 {
 	struct request *r = arg;
 
-	if (gateway_route_uri(r->c->g, (struct jtext){r->uri.data, r->uri.len}) == NULL)
+	if (gateway_route_uri(r->c->g, r->c->observer.view,
+		(struct jtext){r->uri.data, r->uri.len}) == NULL)
 		return;
 	gateway_unwait(&r->waiter);
 	sub_on_lists(r);
@@ -218,7 +217,7 @@ handle_subscribe(struct request *r, const struct link_msg *m)
 	r->waiter.fn = sub_on_lists;
 	r->waiter.retry = sub_on_list;
 	r->waiter.arg = r;
-	if (gateway_route_uri(g, uri) == NULL) {
+	if (gateway_route_uri(g, r->c->observer.view, uri) == NULL) {
 		json_put(&r->uri, uri);
 		if (r->uri.err == MV_OK && gateway_wait(g, &r->waiter))
 			return;

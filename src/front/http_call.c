@@ -63,7 +63,8 @@ http_call_queue(struct http_call *k)
 	k->prev = e->queue_tail;
 	*e->queue_tail = k;
 	e->queue_tail = &k->next;
-	/* All wait equally long: the first in the queue is the first that is due. */
+	/* Nobody waits longer than who comes next: the first in the queue is the first
+	 * that is due. */
 	if (!timer_is_set(&e->commit_timer))
 		timer_set(&e->commit_timer, e->o.commit_ms);
 }
@@ -90,6 +91,20 @@ http_call_become_stream(struct http_call *k)
 	http_call_unqueue(k);
 	call_put_extra(k, 200, extra, sizeof(extra));
 	http_stream_begin(k->x, extra);
+	if (http_stream_is_open(k->x) && !k->is_stream) {
+		k->is_stream = true;
+		k->e->n_streams++;
+	}
+}
+
+void
+http_calls_wait(struct endpoint_http *e)
+{
+	uint64_t now = clock_now_ms();
+
+	if (e->queue != NULL)
+		timer_set(&e->commit_timer,
+		    e->queue->due_ms > now ? e->queue->due_ms - now : 0);
 }
 
 void
@@ -101,8 +116,7 @@ on_commit_timer(void *arg)
 	MCPVISOR_ASSERT(e->magic == ENDPOINT_MAGIC);
 	while (e->queue != NULL && e->queue->due_ms <= now)
 		http_call_become_stream(e->queue);
-	if (e->queue != NULL)
-		timer_set(&e->commit_timer, e->queue->due_ms - now);
+	http_calls_wait(e);
 }
 
 void
@@ -115,6 +129,7 @@ http_call_release(struct http_call *k)
 	http_call_unqueue(k);
 	if (k->session != NULL)
 		http_session_release(k->session);
+	http_mount_unref(k->mount);
 	k->magic = 0;
 	mem_free(k);
 	deferred_ask(&e->check);
@@ -137,7 +152,7 @@ static void
 port_answer(void *arg, int status, const struct iovec *iov, int n)
 {
 	struct http_call *k = arg;
-	char principal[32];
+	char principal[SESSION_ID_PRINCIPAL_MAX + 1];
 
 	MCPVISOR_ASSERT(k->magic == HTTP_CALL_MAGIC);
 	k->answered = true;
@@ -148,7 +163,7 @@ port_answer(void *arg, int status, const struct iovec *iov, int n)
 	if (k->x == NULL)
 		return;
 	/* A session is named by the answer to its initialize. */
-	http_principal(k->x, principal);
+	http_principal(k, principal);
 	if (k->session != NULL && k->session->text_len == 0)
 		(void)http_session_seal(k->session, principal);
 	if (!http_stream_is_open(k->x) && (k->takes_json || status != 200)) {

@@ -4,8 +4,9 @@
  *
  * Owns: nothing; makes the http_call that the exchange keeps.
  * Driven by: the server.
- * Invariants: Host and Origin come first; a refusal says what would have been taken.
- * Spec: 2026-07-28 basic/transports/streamable-http, Security & Endpoint.
+ * Invariants: Host and Origin come first, by the guard of the path at the address that
+ * the connection came by; a refusal says what would have been taken. Spec: 2026-07-28
+ * basic/transports/streamable-http, Security & Endpoint.
  */
 #include "endpoint_http_priv.h"
 
@@ -61,41 +62,75 @@ head_is_json(const struct http_head *h)
 	return http_text_is_token(type, "application/json");
 }
 
+struct guard_verdict {
+	int status;
+	bool is_host; /* what was refused */
+	struct http_text cors;
+};
+
+static struct guard_verdict
+guard_ask(const struct http_row *r, const struct http_head *h)
+{
+	struct guard_verdict v = {.cors = {NULL, 0}};
+
+	v.status = http_guard_host(&r->guard, h);
+	v.is_host = v.status != 0;
+	if (v.status == 0)
+		v.status = http_guard_origin(&r->guard, h, &v.cors);
+	return v;
+}
+
+/* That of the row; of a path that is not there, whichever row lets it pass: nobody
+ * else is to learn what there is. */
+static struct guard_verdict
+guard_judge(
+    const struct http_door *d, const struct http_row *row, const struct http_head *h)
+{
+	struct guard_verdict v = {.status = 403, .is_host = true};
+
+	if (row != NULL)
+		return guard_ask(row, h);
+	for (size_t i = 0; i < d->n_rows && v.status != 0; i++)
+		v = guard_ask(&d->rows[i], h);
+	return v;
+}
+
 /* 0, or a status. */
 static int
-head_guard(struct http_call *k, const struct http_head *h)
+head_guard(struct http_call *k, const struct guard_verdict *v, const struct http_head *h)
 {
-	struct http_text cors = {NULL, 0}, origin;
-	int status = http_guard_host(&k->e->o.guard, h);
+	struct http_text origin = http_header(h, "origin", NULL);
 
-	if (status != 0) {
+	if (v->status == 0 && v->cors.n > 0 && v->cors.n < sizeof(k->origin)) {
+		memcpy(k->origin, v->cors.p, v->cors.n);
+		k->origin[v->cors.n] = '\0';
+	} else if (v->status != 0 && v->is_host) {
 		LOG_LIMITED(LOG_LV_WARNING, "http", "host refused",
-		    "host=%s hint=\"--allowed-host NAME allows it\"",
+		    "host=%s hint=\"allowed_hosts of its listen row, or --allowed-host "
+		    "NAME, allows it\"",
 		    LOG_ESC(h->host.p, h->host.n));
-		return status;
-	}
-	status = http_guard_origin(&k->e->o.guard, h, &cors);
-	if (status != 0) {
-		origin = http_header(h, "origin", NULL);
+	} else if (v->status != 0) {
 		LOG_LIMITED(LOG_LV_WARNING, "http", "origin refused",
-		    "origin=%s hint=\"--allowed-origin ORIGIN allows it\"",
+		    "origin=%s hint=\"allowed_origins of its listen row, or "
+		    "--allowed-origin ORIGIN, allows it\"",
 		    LOG_ESC(origin.p, origin.n));
-	} else if (cors.n > 0 && cors.n < sizeof(k->origin)) {
-		memcpy(k->origin, cors.p, cors.n);
-		k->origin[cors.n] = '\0';
 	}
-	return status;
+	return v->status;
 }
 
 static int
 head_status(struct http_call *k, const struct http_head *h)
 {
-	int status = head_guard(k, h);
+	const struct http_door *d = http_exchange_door(k->x);
+	const struct http_row *row = http_door_find(d, h->path);
+	struct guard_verdict v = guard_judge(d, row, h);
+	int status = head_guard(k, &v, h);
 
 	if (status != 0)
 		return status;
-	if (!http_text_is(h->path, k->e->o.path))
+	if (row == NULL)
 		return 404;
+	k->mount = http_mount_ref(row->mount);
 	if (h->method == HTTP_M_OPTIONS || h->method == HTTP_M_DELETE)
 		return 0;
 	if (h->method != HTTP_M_POST && h->method != HTTP_M_GET)

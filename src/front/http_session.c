@@ -57,15 +57,19 @@ session_now_s(void)
 	return (uint64_t)ts.tv_sec;
 }
 
+/* The default profile adds nothing, as in ids from before there were others. */
 void
-http_principal(const struct http_exchange *x, char out[32])
+http_principal(const struct http_call *k, char out[SESSION_ID_PRINCIPAL_MAX + 1])
 {
-	uid_t uid = http_exchange_uid(x);
+	uid_t uid = http_exchange_uid(k->x);
+	const char *profile = k->mount->profile;
+	char peer[32] = "";
 
 	/* Over TCP, where nobody has said who they are, the session stands for itself. */
-	out[0] = '\0';
 	if (uid != (uid_t)-1)
-		(void)snprintf(out, 32, "uid:%u", (unsigned)uid);
+		(void)snprintf(peer, sizeof(peer), "uid:%u", (unsigned)uid);
+	(void)snprintf(out, SESSION_ID_PRINCIPAL_MAX + 1, "%s%s%s", peer,
+	    profile[0] != '\0' ? "@" : "", profile);
 }
 
 static void
@@ -78,8 +82,9 @@ on_reap(void *arg)
 }
 
 static struct http_session *
-session_alloc(struct endpoint_http *e)
+session_alloc(struct http_mount *m)
 {
+	struct endpoint_http *e = m->e;
 	struct http_session *s;
 
 	if (e->n_sessions >= e->o.sessions_max)
@@ -89,7 +94,8 @@ session_alloc(struct endpoint_http *e)
 		return NULL;
 	memset(s, 0, sizeof(*s));
 	s->e = e;
-	s->client = client_new(e->loop, e->g, &client_callbacks, s);
+	s->mount = http_mount_ref(m);
+	s->client = client_new(e->loop, e->g, m->view, &client_callbacks, s);
 	client_set_own_instances(s->client, true);
 	deferred_init(&s->reap, e->loop, on_reap, s);
 	s->used_ms = clock_now_ms();
@@ -103,9 +109,9 @@ session_alloc(struct endpoint_http *e)
 }
 
 struct http_session *
-http_session_new(struct endpoint_http *e)
+http_session_new(struct http_mount *m)
 {
-	return session_alloc(e);
+	return session_alloc(m);
 }
 
 void
@@ -122,6 +128,7 @@ http_session_drop(struct http_session *s)
 	/* Calls that end with it may ask for its end once more. */
 	client_free(s->client);
 	deferred_cancel(&s->reap);
+	http_mount_unref(s->mount);
 	mem_free(s);
 }
 
@@ -166,59 +173,76 @@ session_is_gone(const struct endpoint_http *e, const struct session_id *id)
 }
 
 /* A session of an earlier process, or one whose memory was given back. */
-static struct http_session *
-session_revive(
-    struct endpoint_http *e, struct http_text text, const struct session_id *id)
+static int
+session_revive(struct http_mount *m, struct http_text text, const struct session_id *id,
+    struct http_session **out)
 {
 	struct http_session *s;
 
-	if (session_is_gone(e, id))
-		return NULL;
-	s = session_alloc(e);
+	if (session_is_gone(m->e, id))
+		return 404;
+	/* It is as good as ever, and there will be room: its client is not to start anew
+	 * for that. */
+	s = session_alloc(m);
 	if (s == NULL)
-		return NULL;
+		return 503;
 	s->id = *id;
 	memcpy(s->text, text.p, text.n);
 	s->text_len = text.n;
 	client_session_restore(s->client, id->revision, id->client);
 	if (!session_enter(s)) {
 		http_session_drop(s);
-		return NULL;
+		return 503;
 	}
-	return s;
+	*out = s;
+	return 0;
 }
 
-struct http_session *
-http_session_find(struct endpoint_http *e, struct http_text text, const char *principal)
+static int
+session_read(struct http_mount *m, struct http_text text, const char *principal,
+    struct http_session **out)
 {
-	struct http_session *s = strmap_get(e->sessions, text.p, text.n);
-	enum session_id_verdict v;
 	struct session_id id;
+	enum session_id_verdict v =
+	    session_id_parse(text.p, text.n, &m->e->o.key, session_now_s(), &id);
 
+	if (v != SESSION_ID_OK) {
+		LOG_DEBUG(
+		    "http", "session refused", "why=%s", session_id_verdict_text(v));
+		return 404;
+	}
+	if (strcmp(id.principal, principal) != 0)
+		return 404;
+	return session_revive(m, text, &id, out);
+}
+
+int
+http_session_find(struct http_mount *m, struct http_text text, const char *principal,
+    struct http_session **out)
+{
+	struct endpoint_http *e = m->e;
+	struct http_session *s = strmap_get(e->sessions, text.p, text.n);
+	int status = 0;
+
+	*out = NULL;
 	if (s == NULL) {
-		v = session_id_parse(text.p, text.n, &e->o.key, session_now_s(), &id);
-		if (v != SESSION_ID_OK) {
-			LOG_DEBUG("http", "session refused", "why=%s",
-			    session_id_verdict_text(v));
-			return NULL;
-		}
-		if (strcmp(id.principal, principal) != 0)
-			return NULL;
-		s = session_revive(e, text, &id);
+		status = session_read(m, text, principal, &s);
 	} else if (s->is_deleted || strcmp(s->id.principal, principal) != 0 ||
 		   s->id.expires_s <= session_now_s()) {
-		return NULL;
+		status = 404;
 	} else if (!s->is_marked && session_is_gone(e, &s->id)) {
 		/* Marked by another process that shares our key: deleted, or more than
 		 * its id there. */
 		s->is_marked = true;
 		http_session_delete(s);
 		deferred_ask(&s->reap);
-		return NULL;
+		status = 404;
 	}
-	if (s != NULL)
-		s->used_ms = clock_now_ms();
-	return s;
+	if (status != 0)
+		return status;
+	s->used_ms = clock_now_ms();
+	*out = s;
+	return 0;
 }
 
 /* A restart, or its removal from memory, is to end it. */
@@ -250,6 +274,22 @@ http_session_delete(struct http_session *s)
 	s->is_marked = true;
 	(void)strmap_del(s->e->sessions, s->text, s->text_len);
 	http_session_end_streams(s);
+}
+
+void
+http_session_retire(struct http_session *s)
+{
+	/* What its id does not say is lost with its memory. */
+	if (s->text_len > 0) {
+		http_session_note_state(s);
+		if (client_session_of(s->client).has_level)
+			session_mark(s);
+	}
+	s->is_deleted = true;
+	if (s->text_len > 0 && strmap_get(s->e->sessions, s->text, s->text_len) == s)
+		(void)strmap_del(s->e->sessions, s->text, s->text_len);
+	http_session_end_streams(s);
+	deferred_ask(&s->reap);
 }
 
 void

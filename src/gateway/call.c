@@ -5,7 +5,8 @@
  *   call_start -> route -> upstream_send -> on_progress* -> on_done
  *        |  nobody has it and lists are still coming: wait, then once more
  *
- * Owns: the route's reference; the copy of a message that waits.
+ * Owns: the route's reference; the copy of a message that waits; what of the message is
+ * ours.
  * Driven by: front (start, cancel), the upstream (progress, end), the gateway's wait.
  * Invariants: notices for a request come before its end and never after; a call ends
  * by on_done or by call_cancel, not both.
@@ -15,8 +16,16 @@
 #include "mcpvisor/caps.h"
 #include "mcpvisor/metrics.h"
 #include "mcpvisor/naming.h"
+#include "mcpvisor/shape.h"
 
+#include <stdio.h>
 #include <string.h>
+
+static unsigned
+call_view(const struct call *c)
+{
+	return c->owner != NULL ? c->owner->view : 0;
+}
 
 static void
 call_aim(struct call *c, struct upstream_call *req, struct route *r, enum json_slot slot)
@@ -39,7 +48,7 @@ route_by_name(
 
 	if (text.p == NULL)
 		return MV_PARAMS;
-	r = catalog_find(gateway_catalog(c->g), kind, text);
+	r = catalog_find(gateway_catalog(c->g), call_view(c), kind, text);
 	if (r == NULL)
 		return MV_NOT_FOUND;
 	call_aim(c, req, r, slot);
@@ -58,6 +67,31 @@ route_prompt(struct call *c, struct upstream_call *req)
 	return route_by_name(c, req, LIST_PROMPTS, JSON_P_NAME);
 }
 
+/* c->u has a uri_prefix: it gets its own URI in place of the published one. */
+static enum mv_err
+call_aim_uri(
+    struct call *c, struct upstream_call *req, enum list_kind kind, enum json_slot slot)
+{
+	struct json_span at = req->json->slot[slot];
+	struct jtext text, own;
+	const struct route *r;
+
+	if (upstream_conf_of(c->u)->uri_prefix == NULL)
+		return MV_OK;
+	text = gateway_text(c->g, jtext_of(req->base, at));
+	r = catalog_find(gateway_catalog(c->g), call_view(c), kind, text);
+	own = catalog_own_uri(c->u, text);
+	if (r != NULL && r->u == c->u)
+		json_put(&c->own, r->original);
+	else if (own.n == text.n)
+		return MV_OK; /* a result named it, as the upstream calls it */
+	else
+		json_put_string(&c->own, own.p, own.n);
+	req->target = (struct json_edit){
+	    .off = at.off, .len = at.len, .put = c->own.data, .put_len = c->own.len};
+	return c->own.err;
+}
+
 static enum mv_err
 route_uri(struct call *c, struct upstream_call *req)
 {
@@ -65,8 +99,10 @@ route_uri(struct call *c, struct upstream_call *req)
 
 	if (jtext_type(uri) != '"')
 		return MV_PARAMS;
-	c->u = gateway_route_uri(c->g, uri);
-	return c->u != NULL ? MV_OK : MV_NOT_FOUND;
+	c->u = gateway_route_uri(c->g, call_view(c), uri);
+	if (c->u == NULL)
+		return MV_NOT_FOUND;
+	return call_aim_uri(c, req, LIST_RESOURCES, JSON_P_URI);
 }
 
 /* completion/complete: by what its ref names. */
@@ -75,6 +111,7 @@ route_ref_of(struct call *c, struct upstream_call *req)
 {
 	struct jtext type = jtext_of(req->base, req->json->slot[JSON_R_TYPE]);
 	struct jtext uri = jtext_of(req->base, req->json->slot[JSON_R_URI]), text;
+	enum list_kind kind = LIST_TEMPLATES;
 	struct route *r;
 
 	if (json_string_is(type, "ref/prompt"))
@@ -82,9 +119,11 @@ route_ref_of(struct call *c, struct upstream_call *req)
 	if (!json_string_is(type, "ref/resource") || jtext_type(uri) != '"')
 		return MV_PARAMS;
 	text = gateway_text(c->g, uri);
-	r = text.p ? catalog_find(gateway_catalog(c->g), LIST_TEMPLATES, text) : NULL;
-	c->u = r != NULL ? r->u : gateway_route_uri(c->g, uri);
-	return c->u != NULL ? MV_OK : MV_NOT_FOUND;
+	r = text.p ? catalog_find(gateway_catalog(c->g), call_view(c), kind, text) : NULL;
+	if (r == NULL)
+		kind = LIST_RESOURCES;
+	c->u = r != NULL ? r->u : gateway_route_uri(c->g, call_view(c), uri);
+	return c->u != NULL ? call_aim_uri(c, req, kind, JSON_R_URI) : MV_NOT_FOUND;
 }
 
 static enum mv_err
@@ -175,11 +214,78 @@ call_route(struct call *c, struct upstream_call *req)
 	return MV_NO_METHOD;
 }
 
+/* The arguments go by one member, and nobody may be able to take another for it. */
+static bool
+call_has_one_arguments(const struct upstream_call *req)
+{
+	const struct json_span *slot = req->json->slot;
+	struct jtext key, value, args = jtext_of(req->base, slot[JSON_P_ARGUMENTS]);
+	struct json_iter it;
+
+	json_iter_init(&it, jtext_of(req->base, slot[JSON_PARAMS]));
+	while (json_next_member(&it, &key, &value))
+		if (value.p != args.p && shape_key_is_like(key, "arguments"))
+			return false;
+	return true;
+}
+
+static enum mv_err
+call_refuse_arguments(struct call *c, struct jtext bad)
+{
+	if (bad.n == 0)
+		(void)snprintf(c->why, sizeof(c->why), "arguments must be an object");
+	else
+		(void)snprintf(c->why, sizeof(c->why),
+		    "argument %.*s differs only by case from one that is fixed",
+		    bad.n > 80 ? 80 : (int)bad.n, bad.p);
+	return MV_PARAMS;
+}
+
+/* Where our arguments go: in place of the client's, or behind the name. */
+static struct json_edit
+call_arguments_edit(const struct call *c, const struct upstream_call *req)
+{
+	struct json_span args = req->json->slot[JSON_P_ARGUMENTS];
+	struct json_span name = req->json->slot[JSON_P_NAME];
+	struct json_edit e = {.put = c->own.data, .put_len = c->own.len};
+
+	e.off = args.len > 0 ? args.off : name.off + name.len;
+	e.len = args.len;
+	return e;
+}
+
+/* What the conf says of this tool beyond its looks. */
+static enum mv_err
+call_shape(struct call *c, struct upstream_call *req)
+{
+	const struct tool_shape *s = c->route != NULL ? c->route->shape : NULL;
+	struct jtext args = jtext_of(req->base, req->json->slot[JSON_P_ARGUMENTS]), bad;
+	enum mv_err err;
+
+	c->req.call_ms = s != NULL ? s->call_ms : 0;
+	c->req.call_max_ms = s != NULL ? s->call_max_ms : 0;
+	if (s == NULL || (s->fixed == NULL && s->defaults == NULL))
+		return MV_OK;
+	if (!call_has_one_arguments(req)) {
+		(void)snprintf(c->why, sizeof(c->why), "arguments are given twice");
+		return MV_PARAMS;
+	}
+	if (args.n == 0)
+		buf_add_str(&c->own, ",\"arguments\":");
+	err = shape_put_arguments(&c->own, args, s, &bad);
+	if (err == MV_PARAMS)
+		return call_refuse_arguments(c, bad);
+	req->arguments = call_arguments_edit(c, req);
+	return err;
+}
+
 static enum mv_err
 call_launch(struct call *c, struct upstream_call *req)
 {
-	enum mv_err err = gateway_pick_instance(c->g, &c->u, c->owner);
+	enum mv_err err = call_shape(c, req);
 
+	if (err == MV_OK)
+		err = gateway_pick_instance(c->g, &c->u, c->owner);
 	if (err != MV_OK)
 		return err;
 	c->req.cb = &req_cb;
@@ -205,7 +311,8 @@ call_suspect(struct call *c, const struct upstream_call *req)
 		struct upstream *u = gateway_upstream(c->g, i);
 		const struct upstream_conf *conf = upstream_conf_of(u);
 
-		if (upstream_list(u, kind)->is_known)
+		if (upstream_list(u, kind)->is_known ||
+		    !catalog_shows_upstream(gateway_catalog(c->g), call_view(c), u))
 			continue;
 		buf_reset(&prefix);
 		naming_prefix(conf->name, conf->prefix, &prefix);
@@ -243,6 +350,8 @@ call_end_wait(struct call *c, enum mv_err err)
 {
 	struct outcome o = {.kind = OUTCOME_FAILED, .err = err};
 
+	if (c->why[0] != '\0')
+		o.detail = c->why;
 	upstream_call_free(c->copy);
 	c->copy = NULL;
 	if (err != MV_OK)
@@ -281,6 +390,8 @@ call_start(struct gateway *g, struct call *c, const struct upstream_call *req)
 	enum mv_err err;
 
 	c->g = g;
+	c->why[0] = '\0';
+	buf_init(&c->own, CAP_MESSAGE_BYTES);
 	metrics_add(METRIC_CALLS, 1);
 	err = call_route(c, &mine);
 	if (err == MV_OK)
@@ -324,6 +435,7 @@ call_fini(struct call *c)
 	upstream_call_free(c->copy);
 	c->copy = NULL;
 	route_unref(c->route);
+	buf_fini(&c->own);
 	c->route = NULL;
 	c->u = NULL;
 }

@@ -1,190 +1,169 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Instances of an upstream that belong to one client alone (isolation "session").
+ * Instances of an upstream beside the shared one: of one client alone (isolation
+ * "session"), or of one call at a time (isolation "call").
  *
- * Owns: each such instance, from the first use by its client to the client's end.
- * Driven by: calls and subscriptions (pick), clients that leave (release).
- * Invariants: the shared instance tells what there is (lists, names); a private one only
- * runs; it is never used by another client, and stops when its own has gone.
+ * Owns: which of them serves whom.
+ * Driven by: calls and subscriptions (pick), clients that leave (release), calls that
+ * end. Invariants: the shared instance tells what there is (lists, names); the others
+ * only run; one of a client is never used by another and stops when its own has gone; one
+ * of a pool has at most one call, and stops when it has had none for a while.
  */
 #include "gateway_priv.h"
 
 #include "mcpvisor/caps.h"
 #include "mcpvisor/log.h"
-#include "mcpvisor/mem.h"
 
 #include <string.h>
 
-struct instance {
-	struct gateway *g;
-	struct instance *next, **prev;
-	struct upstream *shared, *u;
-	struct gateway_observer *owner; /* NULL: it is on its way out */
-};
+#define POOL_IDLE_MS 60000
 
-static void
-on_list(void *arg, struct upstream *u, enum list_kind kind, bool changed)
+size_t
+gateway_count_instances(const struct gateway *g, const struct upstream *u)
 {
-	(void)arg;
-	(void)u;
-	(void)kind;
-	(void)changed;
+	size_t n = 0;
+
+	for (const struct member *m = g->instances; m != NULL; m = m->next)
+		n += m->shared == u;
+	for (const struct member *m = g->leaving; m != NULL; m = m->next)
+		n += m->shared == u;
+	return n;
 }
 
-static void
-on_settled(void *arg, struct upstream *u)
+void
+instance_on_idle(struct member *m)
 {
-	(void)arg;
-	(void)u;
+	uint32_t ms = upstream_conf_of(m->u)->idle_stop_ms;
+
+	if (m->owner == NULL)
+		timer_set(&m->timer, ms != 0 ? ms : POOL_IDLE_MS);
 }
-
-/* Whoever the message is for, it is this client. */
-static void
-on_log(void *arg, struct upstream *u, const struct link_msg *m)
-{
-	struct instance *i = arg;
-
-	gateway_deliver_log(u, m, i->owner, NULL);
-}
-
-static void
-on_updated(void *arg, struct upstream *u, const struct link_msg *m)
-{
-	struct instance *i = arg;
-
-	subscription_on_updated(i->g, u, m);
-}
-
-static void
-instance_free(void *arg)
-{
-	struct instance *i = arg;
-
-	upstream_free(i->u);
-	mem_free(i);
-}
-
-static void
-on_stopped(void *arg, struct upstream *u)
-{
-	struct instance *i = arg;
-	struct gateway *g = i->g;
-
-	(void)u;
-	*i->prev = i->next;
-	if (i->next != NULL)
-		i->next->prev = i->prev;
-	g->n_instances--;
-	/* Its own code is on the stack. */
-	loop_defer_free(g->loop, instance_free, i);
-	gateway_check_stopped(g);
-}
-
-static const struct upstream_cb instance_callbacks = {
-    .on_list = on_list,
-    .on_settled = on_settled,
-    .on_log = on_log,
-    .on_updated = on_updated,
-    .on_stopped = on_stopped,
-};
 
 static enum mv_err
 instance_new(struct gateway *g, struct upstream *shared, struct gateway_observer *owner,
-    struct instance **out)
+    struct member **out)
 {
-	struct instance *i;
+	const struct upstream_conf *conf = upstream_conf_of(shared);
+	struct member *m;
 
 	/* The end waits for all that run: one more would hold it for ever. */
 	if (g->stopping)
 		return MV_STOPPING;
-	if (g->n_instances >= CAP_INSTANCES)
+	if (g->n_instances >= CAP_INSTANCES ||
+	    gateway_count_instances(g, shared) >= conf->max_instances) {
+		upstream_note_busy(shared);
 		return MV_BUSY;
-	i = mem_xcalloc(1, sizeof(*i));
-	i->g = g;
-	i->shared = shared;
-	i->owner = owner;
-	i->u = upstream_new(
-	    g->loop, g->spawner, upstream_conf_of(shared), &instance_callbacks, i);
-	i->next = g->instances;
-	if (i->next != NULL)
-		i->next->prev = &i->next;
-	i->prev = &g->instances;
-	g->instances = i;
+	}
+	m = member_new(g, conf, shared);
+	m->owner = owner;
+	member_link(&g->instances, m);
+	member_activate(m);
 	g->n_instances++;
-	owner->n_instances++;
-	LOG_INFO("gateway", "instance for one client", "upstream=%s",
-	    LOG_ESC(upstream_name(shared), strlen(upstream_name(shared))));
-	upstream_set_level(i->u, owner->level);
-	upstream_start(i->u);
-	*out = i;
+	if (owner != NULL)
+		owner->n_instances++;
+	LOG_INFO("gateway", "instance", "upstream=%s for=%s",
+	    LOG_ESC(upstream_name(shared), strlen(upstream_name(shared))),
+	    owner != NULL ? "one client" : "one call at a time");
+	upstream_set_level(m->u, owner != NULL ? owner->level : gateway_level(g));
+	upstream_start(m->u);
+	if (owner == NULL)
+		instance_on_idle(m); /* its call may never come */
+	*out = m;
 	return MV_OK;
+}
+
+static enum mv_err
+pick_for_client(struct gateway *g, struct upstream **u, struct gateway_observer *owner)
+{
+	struct member *m = g->instances;
+	enum mv_err err = MV_OK;
+
+	if (owner == NULL || !owner->has_instances)
+		return MV_OK;
+	while (m != NULL && (m->shared != *u || m->owner != owner))
+		m = m->next;
+	if (m == NULL)
+		err = instance_new(g, *u, owner, &m);
+	if (err == MV_OK)
+		*u = m->u;
+	return err;
+}
+
+static enum mv_err
+pick_for_call(struct gateway *g, struct upstream **u)
+{
+	struct member *found = NULL, *down = NULL;
+	bool some_work = false;
+	enum mv_err err = MV_OK;
+
+	for (struct member *m = g->instances; m != NULL && found == NULL; m = m->next) {
+		bool works;
+
+		if (m->shared != *u || m->owner != NULL)
+			continue;
+		works = upstream_refusal(m->u) == MV_OK;
+		some_work |= works;
+		if (upstream_in_flight(m->u) == 0)
+			*(works ? &found : &down) = m;
+	}
+	/* Where none works one more would not either: what ails the last one is the
+	 * answer, not ever more of them. */
+	if (found == NULL && !some_work)
+		found = down;
+	if (found == NULL)
+		err = instance_new(g, *u, NULL, &found);
+	if (err == MV_OK)
+		*u = found->u;
+	return err;
 }
 
 enum mv_err
 gateway_pick_instance(
     struct gateway *g, struct upstream **u, struct gateway_observer *owner)
 {
-	struct instance *i = g->instances;
-	enum mv_err err;
+	const struct upstream_conf *conf = upstream_conf_of(*u);
 
-	if (owner == NULL || !owner->has_instances ||
-	    upstream_conf_of(*u)->isolation != ISOLATION_SESSION)
-		return MV_OK;
-	while (i != NULL && (i->shared != *u || i->owner != owner))
-		i = i->next;
-	if (i == NULL) {
-		err = instance_new(g, *u, owner, &i);
-		if (err != MV_OK)
-			return err;
+	if (conf->broken != MV_OK)
+		return MV_OK; /* the shared one says why */
+	switch (conf->isolation) {
+	case ISOLATION_AUTO:
+	case ISOLATION_SHARED:
+		break;
+	case ISOLATION_SESSION:
+		return pick_for_client(g, u, owner);
+	case ISOLATION_CALL:
+		return pick_for_call(g, u);
 	}
-	*u = i->u;
 	return MV_OK;
 }
 
-static const struct child_ladder release_ladder = {
-    .term_ms = 1000, .kill_ms = 1000, .drain_ms = 100};
+enum mv_err
+gateway_pick_watcher(
+    struct gateway *g, struct upstream **u, struct gateway_observer *owner)
+{
+	/* What outlives a call cannot be an instance's that is for one. */
+	return upstream_conf_of(*u)->isolation == ISOLATION_CALL
+		   ? MV_OK
+		   : gateway_pick_instance(g, u, owner);
+}
+
+static void
+instances_release(struct member *list, struct gateway_observer *owner)
+{
+	struct member *next;
+
+	for (struct member *m = list; m != NULL; m = next) {
+		next = m->next;
+		if (!m->is_instance || m->owner != owner)
+			continue;
+		m->owner = NULL;
+		member_stop(m, NULL);
+	}
+}
 
 void
 gateway_release_instances(struct gateway *g, struct gateway_observer *owner)
 {
-	struct instance *next;
-
-	for (struct instance *i = g->instances; i != NULL; i = next) {
-		next = i->next;
-		if (i->owner != owner)
-			continue;
-		i->owner = NULL;
-		upstream_stop(i->u, &release_ladder);
-	}
-}
-
-void
-gateway_stop_instances(struct gateway *g, const struct child_ladder *ladder)
-{
-	struct instance *next;
-
-	for (struct instance *i = g->instances; i != NULL; i = next) {
-		next = i->next;
-		i->owner = NULL;
-		upstream_stop(i->u, ladder);
-	}
-}
-
-void
-gateway_set_instances_level(struct gateway *g, struct gateway_observer *owner)
-{
-	for (struct instance *i = g->instances; i != NULL; i = i->next)
-		if (i->owner == owner)
-			upstream_set_level(i->u, owner->level);
-}
-
-void
-gateway_instances_fini(struct gateway *g)
-{
-	while (g->instances != NULL) {
-		struct instance *i = g->instances;
-
-		g->instances = i->next;
-		instance_free(i);
-	}
+	instances_release(g->leaving, owner); /* first: the others become such */
+	instances_release(g->instances, owner);
 }

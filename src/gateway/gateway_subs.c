@@ -5,7 +5,9 @@
  * Owns: one watch at the owner for each URI that anybody wants.
  * Driven by: front (add, remove), the upstream (settled, updated).
  * Invariants: a subscription has at least one subscriber, except inside its own
- * callbacks; a refused one is gone from the table before its subscribers hear of it.
+ * callbacks; a refused one is gone from the table before its subscribers hear of it. It
+ * is kept by the upstream's own URI: who said it with the prefix hears it with the
+ * prefix.
  */
 #include "gateway_priv.h"
 
@@ -14,20 +16,11 @@
 
 #include <string.h>
 
-struct subscription {
-	struct gateway *g;
-	struct upstream_watch watch;
-	struct subscriber *first;
-	bool busy; /* inside a callback of ours: not to be freed by a removal */
-	struct subscription *moved; /* list of those that change their owner */
-	struct buf key;		    /* the decoded URI */
-	struct buf text;	    /* the URI as the first subscriber wrote it */
-};
-
-static void
+void
 subscription_free(struct subscription *sub)
 {
 	upstream_unwatch(&sub->watch);
+	subscription_unwork(sub);
 	if (strmap_get(sub->g->subscriptions, sub->key.data, sub->key.len) == sub)
 		(void)strmap_del(sub->g->subscriptions, sub->key.data, sub->key.len);
 	buf_fini(&sub->key);
@@ -35,7 +28,18 @@ subscription_free(struct subscription *sub)
 	mem_free(sub);
 }
 
-static void
+void
+subscriber_link(struct subscription *sub, struct subscriber *s)
+{
+	s->sub = sub;
+	s->next = sub->first;
+	if (s->next != NULL)
+		s->next->prev = &s->next;
+	s->prev = &sub->first;
+	sub->first = s;
+}
+
+void
 subscriber_unlink(struct subscriber *s)
 {
 	*s->prev = s->next;
@@ -57,10 +61,9 @@ subscription_remove(struct subscriber *s)
 }
 
 /* Each subscriber that has not been told yet; it may remove itself, no other. */
-static void
-on_settled(void *arg, const struct outcome *o)
+void
+subscription_settle(struct subscription *sub, const struct outcome *o)
 {
-	struct subscription *sub = arg;
 	struct subscriber *next;
 
 	sub->busy = true;
@@ -80,8 +83,14 @@ on_settled(void *arg, const struct outcome *o)
 		subscription_free(sub);
 }
 
-/* Subscriptions at different instances are different. */
 static void
+on_settled(void *arg, const struct outcome *o)
+{
+	subscription_settle(arg, o);
+}
+
+/* Subscriptions at different instances are different. */
+void
 subscription_put_key(struct buf *out, const struct upstream *u, struct jtext uri)
 {
 	buf_add(out, &u, sizeof(u));
@@ -100,7 +109,7 @@ subscription_new(struct gateway *g, struct jtext key, struct jtext uri)
 	buf_init(&sub->key, CAP_URI_BYTES + sizeof(void *));
 	buf_init(&sub->text, CAP_URI_BYTES * 6 + 2);
 	json_put(&sub->key, key);
-	json_put(&sub->text, uri);
+	json_put_string(&sub->text, uri.p, uri.n);
 	sub->watch.uri = (struct jtext){sub->text.data, sub->text.len};
 	sub->watch.on_settled = on_settled;
 	sub->watch.arg = sub;
@@ -112,47 +121,83 @@ subscription_new(struct gateway *g, struct jtext key, struct jtext uri)
 	return sub;
 }
 
-enum mv_err
-subscription_add(struct gateway *g, struct jtext uri, struct subscriber *s)
+unsigned
+subscriber_view(const struct gateway *g, const struct subscriber *s)
 {
-	struct upstream *shared = gateway_route_uri(g, uri), *u = shared;
-	struct jtext text = gateway_text(g, uri);
+	return s->owner != NULL ? s->owner->view : g->first_view;
+}
+
+/* Whether a watch that nobody has yet can begin at a shared upstream: one that is down
+ * may not come back, and the subscriber would wait. What is subscribed to already comes
+ * back with its owner. */
+static enum mv_err
+subscription_refusal(const struct upstream *u)
+{
+	if (upstream_state(u) == UPSTREAM_ST_READY ||
+	    upstream_state(u) == UPSTREAM_ST_ASLEEP)
+		return MV_OK;
+	/* With lists from before it may not have been up yet. */
+	return upstream_state(u) != UPSTREAM_ST_PARKED && upstream_is_settled(u)
+		   ? upstream_refusal(u)
+		   : MV_BACKOFF;
+}
+
+/* The subscription of own at u, which may be new (*fresh). */
+static enum mv_err
+subscription_get(struct gateway *g, struct upstream *u, bool is_shared, struct jtext own,
+    struct subscription **out)
+{
 	struct subscription *sub;
 	enum mv_err err = MV_OK;
 	struct buf key;
-	bool fresh;
 
-	if (text.n > CAP_URI_BYTES)
-		return MV_TOO_LONG;
-	if (u == NULL || text.n == 0)
+	buf_init(&key, CAP_URI_BYTES + sizeof(u));
+	subscription_put_key(&key, u, own);
+	if (key.err != MV_OK) {
+		err = key.err;
+		goto out;
+	}
+	sub = strmap_get(g->subscriptions, key.data, key.len);
+	if (sub == NULL && is_shared)
+		err = subscription_refusal(u);
+	if (sub == NULL && err == MV_OK) {
+		sub = subscription_new(g, (struct jtext){key.data, key.len}, own);
+		err = sub == NULL ? MV_NOMEM : MV_OK;
+	}
+	*out = sub;
+out:
+	buf_fini(&key);
+	return err;
+}
+
+static enum mv_err
+subscription_add_text(struct gateway *g, struct jtext text, struct subscriber *s)
+{
+	struct upstream *shared, *u;
+	struct subscription *sub = NULL;
+	enum mv_err err = MV_OK;
+	size_t skip;
+
+	u = shared = gateway_find_uri(g, subscriber_view(g, s), text, &skip);
+	if (u == NULL)
 		return MV_NOT_FOUND;
 	if (!upstream_caps(shared)->subscribe)
-		err = upstream_state(shared) == UPSTREAM_ST_READY ? MV_UNSUPPORTED
-								  : MV_BACKOFF;
+		err = upstream_state(shared) == UPSTREAM_ST_READY ||
+			      upstream_state(shared) == UPSTREAM_ST_ASLEEP
+			  ? MV_UNSUPPORTED
+			  : MV_BACKOFF;
 	if (err == MV_OK)
-		err = gateway_pick_instance(g, &u, s->owner);
+		err = gateway_pick_watcher(g, &u, s->owner);
+	if (err == MV_OK)
+		err = subscription_get(g, u, u == shared,
+		    (struct jtext){text.p + skip, text.n - skip}, &sub);
 	if (err != MV_OK)
 		return err;
-	buf_init(&key, CAP_URI_BYTES + sizeof(u));
-	subscription_put_key(&key, u, text);
-	sub = strmap_get(g->subscriptions, key.data, key.len);
-	fresh = sub == NULL;
-	/* What is subscribed to already comes back with its owner. */
-	if (fresh && u == shared && upstream_state(u) != UPSTREAM_ST_READY)
-		err = MV_BACKOFF;
-	else if (fresh)
-		sub = subscription_new(g, (struct jtext){key.data, key.len}, uri);
-	buf_fini(&key);
-	if (sub == NULL)
-		return err != MV_OK ? err : MV_NOMEM;
-	s->sub = sub;
 	s->settled = false;
-	s->next = sub->first;
-	if (s->next != NULL)
-		s->next->prev = &s->next;
-	s->prev = &sub->first;
-	sub->first = s;
-	if (fresh) {
+	s->is_prefixed = skip > 0;
+	subscriber_link(sub, s);
+	if (sub->watch.u == NULL) {
+		sub->owner = u != shared ? s->owner : NULL;
 		upstream_watch(u, &sub->watch);
 	} else if (sub->watch.settled) {
 		s->settled = true;
@@ -160,6 +205,43 @@ subscription_add(struct gateway *g, struct jtext uri, struct subscriber *s)
 	}
 	return MV_OK;
 }
+
+enum mv_err
+subscription_add(struct gateway *g, struct jtext uri, struct subscriber *s)
+{
+	struct jtext text = gateway_text(g, uri);
+	enum mv_err err;
+	struct buf copy;
+
+	if (text.n > CAP_URI_BYTES)
+		return MV_TOO_LONG;
+	if (text.n == 0)
+		return MV_NOT_FOUND;
+	/* It may be in the scratch that others use as well. */
+	buf_init(&copy, CAP_URI_BYTES);
+	json_put(&copy, text);
+	err = copy.err != MV_OK
+		  ? copy.err
+		  : subscription_add_text(g, (struct jtext){copy.data, copy.len}, s);
+	buf_fini(&copy);
+	return err;
+}
+
+/* ---- updates ---- */
+
+struct update {
+	struct gateway *g;
+	struct upstream *u;
+	uint64_t number;
+	struct buf uri; /* the prefix of u, and its own URI, decoded */
+	size_t skip;	/* bytes of the prefix */
+	const struct link_msg *m;
+	/* The same with the published URI, made when it is wanted first. */
+	bool is_made;
+	struct buf text;
+	struct json_msg *json;
+	struct link_msg prefixed;
+};
 
 /* An update may name a sub-resource of what was subscribed to.
  * Spec: ResourceUpdatedNotification (every revision). */
@@ -175,34 +257,60 @@ subscription_covers(const struct subscription *sub, struct jtext uri)
 	       uri.p[n] == '#';
 }
 
-struct update {
-	struct upstream *u;
-	const struct link_msg *m;
-	struct jtext uri; /* decoded */
-	uint64_t number;
-};
+/* The message as who knows the URI with its prefix has to hear it; NULL: no memory. */
+static const struct link_msg *
+update_prefixed(struct update *up)
+{
+	struct json_span at = up->m->json->slot[JSON_P_URI];
+	const char *base = up->m->base;
+
+	if (up->is_made)
+		return up->json != NULL ? &up->prefixed : NULL;
+	up->is_made = true;
+	buf_add(&up->text, base, at.off);
+	json_put_string(&up->text, up->uri.data, up->uri.len);
+	buf_add(&up->text, base + at.off + at.len, up->m->len - at.off - at.len);
+	up->json = up->text.err == MV_OK ? mem_try(sizeof(*up->json)) : NULL;
+	if (up->json == NULL ||
+	    link_scan(up->text.data, up->text.len, up->json, &up->prefixed) == MV_OK)
+		return up->json != NULL ? &up->prefixed : NULL;
+	mem_free(up->json);
+	up->json = NULL;
+	return NULL;
+}
 
 static void
-subscriber_tell(struct subscriber *s, const struct update *up)
+subscriber_tell(struct subscriber *s, struct update *up)
 {
+	size_t cut = s->is_prefixed ? 0 : up->skip;
+	struct jtext uri = {up->uri.data + cut, up->uri.len - cut};
+	const struct link_msg *m;
+
 	if (!s->settled || (s->heard != NULL && *s->heard == up->number))
+		return;
+	/* Its profile may have been changed since it asked. */
+	if (!catalog_shows_uri(up->g->catalog, subscriber_view(up->g, s), up->u, uri))
+		return;
+	m = s->is_prefixed && up->skip > 0 ? update_prefixed(up) : up->m;
+	if (m == NULL)
 		return;
 	if (s->heard != NULL)
 		*s->heard = up->number;
-	s->on_updated(s->arg, up->m);
+	s->on_updated(s->arg, m);
 }
 
 static bool
 subscription_deliver(const char *key, size_t len, void *value, void *arg)
 {
 	struct subscription *sub = value;
-	const struct update *up = arg;
+	struct update *up = arg;
+	struct jtext own = {up->uri.data + up->skip, up->uri.len - up->skip};
 	struct subscriber *next;
 
 	(void)key;
 	(void)len;
 	/* Only the owner may speak of it. */
-	if (sub->watch.u != up->u || !subscription_covers(sub, up->uri))
+	if (sub->watch.u != up->u || !subscription_covers(sub, own))
 		return true;
 	sub->busy = true;
 	for (struct subscriber *s = sub->first; s != NULL; s = next) {
@@ -218,82 +326,20 @@ subscription_deliver(const char *key, size_t len, void *value, void *arg)
 void
 subscription_on_updated(struct gateway *g, struct upstream *u, const struct link_msg *m)
 {
-	struct update up = {.u = u, .m = m, .number = ++g->last_update};
+	struct update up = {.g = g, .u = u, .m = m, .number = ++g->last_update};
+	const char *prefix = upstream_conf_of(u)->uri_prefix;
+	struct jtext own = gateway_text(g, jtext_of(m->base, m->json->slot[JSON_P_URI]));
 
-	up.uri = gateway_text(g, jtext_of(m->base, m->json->slot[JSON_P_URI]));
-	if (up.uri.n != 0)
+	if (own.n == 0)
+		return;
+	buf_init(&up.uri, CAP_MESSAGE_BYTES);
+	buf_init(&up.text, CAP_MESSAGE_BYTES);
+	up.skip = prefix != NULL ? strlen(prefix) : 0;
+	buf_add(&up.uri, prefix, up.skip);
+	json_put(&up.uri, own);
+	if (up.uri.err == MV_OK)
 		strmap_each(g->subscriptions, subscription_deliver, &up);
-}
-
-/* The URI may have got another owner since: what is watched follows it. */
-static bool
-subscription_check_owner(const char *key, size_t len, void *value, void *arg)
-{
-	struct subscription *sub = value, **moved = arg;
-	struct upstream *now =
-	    gateway_route_uri(sub->g, (struct jtext){sub->text.data, sub->text.len});
-
-	(void)key;
-	(void)len;
-	if (now == NULL || upstream_conf_of(now) == upstream_conf_of(sub->watch.u) ||
-	    !upstream_caps(now)->subscribe)
-		return true;
-	sub->moved = *moved;
-	*moved = sub;
-	return true;
-}
-
-static void
-subscription_move(struct subscription *sub)
-{
-	struct gateway *g = sub->g;
-	struct jtext uri = {sub->text.data, sub->text.len};
-	struct upstream *now = gateway_route_uri(g, uri);
-	struct buf key;
-
-	buf_init(&key, CAP_URI_BYTES + sizeof(now));
-	subscription_put_key(&key, now, gateway_text(g, uri));
-	/* Clients with instances of their own start at a new owner's shared one, too. */
-	if (key.err == MV_OK && strmap_get(g->subscriptions, key.data, key.len) == NULL &&
-	    strmap_put(g->subscriptions, key.data, key.len, sub)) {
-		upstream_unwatch(&sub->watch);
-		(void)strmap_del(g->subscriptions, sub->key.data, sub->key.len);
-		buf_fini(&sub->key);
-		sub->key = key;
-		upstream_watch(now, &sub->watch);
-	} else {
-		buf_fini(&key);
-	}
-}
-
-void
-subscriptions_follow(struct gateway *g)
-{
-	struct subscription *moved = NULL, *next;
-
-	strmap_each(g->subscriptions, subscription_check_owner, &moved);
-	for (struct subscription *sub = moved; sub != NULL; sub = next) {
-		next = sub->moved;
-		subscription_move(sub);
-	}
-}
-
-static bool
-subscription_drop(const char *key, size_t len, void *value, void *arg)
-{
-	struct subscription *sub = value;
-
-	(void)key;
-	(void)len;
-	(void)arg;
-	while (sub->first != NULL)
-		subscriber_unlink(sub->first);
-	subscription_free(sub); /* deletes the visited key, which each allows */
-	return true;
-}
-
-void
-subscriptions_fini(struct gateway *g)
-{
-	strmap_each(g->subscriptions, subscription_drop, NULL);
+	buf_fini(&up.uri);
+	buf_fini(&up.text);
+	mem_free(up.json);
 }

@@ -3,7 +3,9 @@
  * Which upstream a URI belongs to.
  *
  * Owns: the bounded table of URIs that results named lately, oldest first.
- * Invariants: a listed URI wins over a remembered one, which wins over a template.
+ * Invariants: a listed URI wins over a remembered one, which wins over a template; what
+ * is remembered leads to an upstream of the fleet, never to an instance, and is as the
+ * upstream wrote it, without the prefix under which it is published.
  */
 #include "gateway_priv.h"
 
@@ -20,15 +22,23 @@ gateway_uris_init(struct gateway *g)
 	g->subscriptions = strmap_new();
 }
 
+static void
+recent_drop(struct gateway *g, struct recent_uri *r)
+{
+	*r->prev = r->next;
+	if (r->next != NULL)
+		r->next->prev = r->prev;
+	else
+		g->recent_tail = r->prev;
+	(void)strmap_del(g->recent, r->uri, r->len);
+	mem_free(r);
+}
+
 void
 gateway_uris_fini(struct gateway *g)
 {
-	while (g->recent_first != NULL) {
-		struct recent_uri *r = g->recent_first;
-
-		g->recent_first = r->next;
-		mem_free(r);
-	}
+	while (g->recent_first != NULL)
+		recent_drop(g, g->recent_first);
 	strmap_free(g->recent);
 	strmap_free(g->subscriptions);
 }
@@ -46,18 +56,6 @@ gateway_text(struct gateway *g, struct jtext t)
 	if (!json_string_decode(t, &g->scratch) || g->scratch.err != MV_OK)
 		return none;
 	return (struct jtext){g->scratch.data, g->scratch.len};
-}
-
-static void
-recent_drop_oldest(struct gateway *g)
-{
-	struct recent_uri *r = g->recent_first;
-
-	g->recent_first = r->next;
-	if (g->recent_first == NULL)
-		g->recent_tail = &g->recent_first;
-	(void)strmap_del(g->recent, r->uri, r->len);
-	mem_free(r);
 }
 
 static void
@@ -82,39 +80,108 @@ recent_note(struct gateway *g, struct upstream *u, struct jtext uri)
 		mem_free(r);
 		return;
 	}
+	r->prev = g->recent_tail;
 	*g->recent_tail = r;
 	g->recent_tail = &r->next;
 	if (strmap_count(g->recent) > CAP_RECENT_URIS)
-		recent_drop_oldest(g);
+		recent_drop(g, g->recent_first);
+}
+
+static bool
+uri_is_listed(struct gateway *g, struct jtext uri)
+{
+	for (unsigned i = 0; i < g->n_views; i++)
+		if (catalog_find(g->catalog, i, LIST_RESOURCES, uri) != NULL)
+			return true;
+	return false;
 }
 
 void
 gateway_note_uris(
     struct gateway *g, struct upstream *u, const char *base, const struct json_msg *json)
 {
-	for (uint32_t i = 0; i < json->n_uris; i++) {
+	/* u may be an instance, or on its way out. */
+	struct upstream *owner = gateway_find_upstream(g, upstream_name(u));
+
+	for (uint32_t i = 0; i < json->n_uris && owner != NULL; i++) {
 		struct jtext uri = gateway_text(g, jtext_of(base, json->uris[i]));
 
-		if (uri.n != 0 && catalog_find(g->catalog, LIST_RESOURCES, uri) == NULL)
-			recent_note(g, u, uri);
+		if (uri.n != 0 && !uri_is_listed(g, uri))
+			recent_note(g, owner, uri);
 	}
 }
 
-struct upstream *
-gateway_route_uri(struct gateway *g, struct jtext uri)
+void
+gateway_uris_follow(struct gateway *g)
 {
-	struct jtext text = gateway_text(g, uri);
-	struct recent_uri *recent;
+	struct recent_uri *next;
+
+	for (struct recent_uri *r = g->recent_first; r != NULL; r = next) {
+		struct member *m = gateway_find_leaving(g, r->u);
+
+		next = r->next;
+		if (m != NULL && m->successor != NULL)
+			r->u = m->successor->u;
+		else if (m != NULL)
+			recent_drop(g, r);
+	}
+}
+
+/* Bytes at the start of a published URI of u that it does not know. */
+static size_t
+uri_prefix_len(const struct upstream *u, struct jtext text)
+{
+	const char *prefix = upstream_conf_of(u)->uri_prefix;
+	size_t n = prefix != NULL ? strlen(prefix) : 0;
+
+	return n > 0 && text.n > n && memcmp(text.p, prefix, n) == 0 ? n : 0;
+}
+
+static struct upstream *
+recent_find(struct gateway *g, unsigned view, struct jtext text, size_t *skip)
+{
+	struct recent_uri *r = strmap_get(g->recent, text.p, text.n);
+
+	*skip = 0;
+	if (r != NULL && catalog_shows_uri(g->catalog, view, r->u, text))
+		return r->u;
+	for (size_t i = 0; i < g->n; i++) {
+		*skip = uri_prefix_len(g->v[i], text);
+		if (*skip == 0)
+			continue;
+		r = strmap_get(g->recent, text.p + *skip, text.n - *skip);
+		if (r != NULL && r->u == g->v[i] &&
+		    catalog_shows_uri(g->catalog, view, r->u, text))
+			return r->u;
+	}
+	return NULL;
+}
+
+struct upstream *
+gateway_find_uri(struct gateway *g, unsigned view, struct jtext text, size_t *skip)
+{
+	struct upstream *u;
 	struct route *r;
 
+	*skip = 0;
 	if (text.n == 0 || text.n > CAP_URI_BYTES)
 		return NULL;
-	r = catalog_find(g->catalog, LIST_RESOURCES, text);
-	if (r != NULL)
-		return r->u;
-	recent = strmap_get(g->recent, text.p, text.n);
-	if (recent != NULL)
-		return recent->u;
-	r = catalog_match_template(g->catalog, text);
-	return r != NULL ? r->u : NULL;
+	r = catalog_find(g->catalog, view, LIST_RESOURCES, text);
+	u = r == NULL ? recent_find(g, view, text, skip) : NULL;
+	if (u != NULL)
+		return u;
+	if (r == NULL)
+		r = catalog_match_template(g->catalog, view, text);
+	if (r == NULL)
+		return NULL;
+	*skip = uri_prefix_len(r->u, text);
+	return r->u;
+}
+
+struct upstream *
+gateway_route_uri(struct gateway *g, unsigned view, struct jtext uri)
+{
+	size_t skip;
+
+	return gateway_find_uri(g, view, gateway_text(g, uri), &skip);
 }

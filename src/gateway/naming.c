@@ -7,8 +7,8 @@
  */
 #include "mcpvisor/naming.h"
 
-#include "mcpvisor/caps.h"
 #include "mcpvisor/idmap.h"
+#include "mcpvisor/json.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -67,20 +67,20 @@ naming_unmap(const char *mapped, size_t n, struct buf *out)
 }
 
 static void
-naming_shorten(struct buf *full, size_t start, const char *upstream, const char *name,
-    size_t n, bool whole)
+naming_shorten(
+    const struct naming *y, struct jtext name, bool whole, struct buf *full, size_t start)
 {
-	uint64_t h = hash_stable(HASH_STABLE_SEED, upstream, strlen(upstream) + 1);
+	uint64_t h = hash_stable(HASH_STABLE_SEED, y->upstream, strlen(y->upstream) + 1);
 	char tail[24];
 
-	h = hash_stable(h, name, n);
+	h = hash_stable(h, name.p, name.n);
 	if (whole)
 		(void)snprintf(tail, sizeof(tail), "_%016" PRIx64, h);
 	else
 		(void)snprintf(
 		    tail, sizeof(tail), "_%08" PRIx64, (h ^ (h >> 32)) & 0xffffffff);
-	if (full->len - start > CAP_NAME_BYTES - strlen(tail))
-		full->len = start + CAP_NAME_BYTES - strlen(tail);
+	if (full->len - start > y->budget - strlen(tail))
+		full->len = start + y->budget - strlen(tail);
 	buf_add_str(full, tail);
 }
 
@@ -96,14 +96,15 @@ naming_prefix(const char *upstream, const char *prefix, struct buf *out)
 }
 
 void
-naming_publish(const char *upstream, const char *prefix, const char *name, size_t n,
-    enum naming_form form, struct buf *out)
+naming_publish(const struct naming *y, const char *name, size_t n, enum naming_form form,
+    struct buf *out)
 {
 	size_t start = out->len;
+	struct jtext text = {name, n};
 
-	naming_prefix(upstream, form == NAMING_QUALIFIED ? NULL : prefix, out);
+	MCPVISOR_ASSERT(y->budget >= NAMING_BUDGET_MIN);
+	naming_prefix(y->upstream, form == NAMING_QUALIFIED ? NULL : y->prefix, out);
 	naming_map(name, n, out);
-	if (out->err == MV_OK &&
-	    (form == NAMING_HASHED || out->len - start > CAP_NAME_BYTES))
-		naming_shorten(out, start, upstream, name, n, form == NAMING_HASHED);
+	if (out->err == MV_OK && (form == NAMING_HASHED || out->len - start > y->budget))
+		naming_shorten(y, text, form == NAMING_HASHED, out, start);
 }

@@ -86,6 +86,42 @@ wording_put_failure(struct buf *out, const struct wording_failure *f)
 	    mv_err_retryable(f->err) ? "true" : "false");
 }
 
+static void
+wording_begin_result(struct buf *out, const char *members)
+{
+	buf_addf(out, "{%s\"content\":[{\"type\":\"text\",\"text\":", members);
+}
+
+static void
+wording_end_result(struct buf *out)
+{
+	buf_add_str(out, "}],\"isError\":true}");
+}
+
+void
+wording_put_failure_result(
+    struct buf *out, const char *members, const struct wording_failure *f)
+{
+	wording_begin_result(out, members);
+	wording_put_message(out, f);
+	wording_end_result(out);
+}
+
+void
+wording_put_error_result(
+    struct buf *out, const char *members, int64_t code, struct jtext message)
+{
+	wording_begin_result(out, members);
+	buf_add_char(out, '"');
+	if (jtext_type(message) != '"')
+		message.n = 0;
+	if (message.n > 2)
+		buf_add(out, message.p + 1, message.n - 2);
+	buf_addf(
+	    out, "%s(JSON-RPC error %lld)\"", message.n > 2 ? " " : "", (long long)code);
+	wording_end_result(out);
+}
+
 void
 wording_put_unknown(struct buf *out, enum method m, struct jtext name)
 {

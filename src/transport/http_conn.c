@@ -201,7 +201,7 @@ http_conn_gone(struct http_conn *c)
 		c->next->prev = c->prev;
 	c->prev = NULL;
 	loop_defer_free(c->server->loop, on_conn_destroy, c);
-	http_server_lost(c->server);
+	http_server_lost(c->server, c->door);
 }
 
 /* Whether the client closed its side although we do not read. */
@@ -419,7 +419,7 @@ on_timer(void *arg)
 }
 
 void
-http_conn_new(struct http_server *s, int fd, uid_t uid, bool refused)
+http_conn_new(struct http_server *s, int fd, uid_t uid, void *door, bool refused)
 {
 	static const struct stream_cb cb = {
 	    on_input, on_drained, on_read_end, on_write_end};
@@ -429,6 +429,7 @@ http_conn_new(struct http_server *s, int fd, uid_t uid, bool refused)
 	    .wfd = fd,
 	    .in_max = l->head_max + (size_t)l->body_max + 2 * HTTP_READ_AHEAD,
 	    .out_max = s->o.out_max,
+	    .is_vital = true, /* a head is answered, and a body has its own bound */
 	};
 	struct http_conn *c = mem_xcalloc(1, sizeof(*c));
 
@@ -436,6 +437,8 @@ http_conn_new(struct http_server *s, int fd, uid_t uid, bool refused)
 	c->server = s;
 	c->fd = fd;
 	c->uid = uid;
+	c->door = door;
+	c->limits = *l;
 	c->refused = refused;
 	c->state = HTTP_CONN_ST_IDLE;
 	buf_init(&c->gather, l->head_max + (size_t)l->body_max + 2);

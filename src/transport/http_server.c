@@ -21,6 +21,9 @@
 #include <unistd.h>
 
 #define SCRATCH_MAX ((size_t)64 * 1024)
+/* What even an idle connection may keep. */
+#define SHED_MIN     ((size_t)4096)
+#define SHED_LOOK_MS 200
 
 const struct http_server_opts http_server_defaults = {
     .limits = {.line_max = 8192, .head_max = 32768, .body_max = CAP_MESSAGE_BYTES},
@@ -71,8 +74,8 @@ http_exchange_new(struct http_conn *c)
 	} else {
 		x = mem_xcalloc(1, sizeof(*x));
 		x->magic = HTTP_EXCHANGE_MAGIC;
-		buf_init(&x->held, s->o.out_max);
 	}
+	buf_init(&x->held, s->o.out_max);
 	x->conn = c;
 	x->state = HTTP_X_TAKING;
 	x->user = NULL;
@@ -108,6 +111,69 @@ on_drained(void *arg)
 		fn(s->drain_arg);
 }
 
+void
+http_server_look(struct http_server *s)
+{
+	if (mem_is_exhausted())
+		deferred_ask(&s->shed);
+	else if (mem_budget() > 0 && !timer_is_set(&s->look))
+		timer_set(&s->look, SHED_LOOK_MS);
+}
+
+static struct http_conn *
+http_server_largest_body(const struct http_server *s, size_t *most)
+{
+	struct http_conn *largest = NULL;
+
+	*most = SHED_MIN;
+	for (struct http_conn *c = s->conns; c; c = c->next) {
+		size_t n = http_take_half_read(c);
+
+		if (n > *most) {
+			*most = n;
+			largest = c;
+		}
+	}
+	return largest;
+}
+
+/* While memory is exhausted nothing is read, so no input says that it is. */
+static void
+on_look(void *arg)
+{
+	struct http_server *s = arg;
+	size_t most;
+
+	MCPVISOR_ASSERT(s->magic == HTTP_SERVER_MAGIC);
+	if (http_server_largest_body(s, &most))
+		http_server_look(s);
+}
+
+/* One a turn: what the last one gave back is to be seen first. */
+static void
+on_shed(void *arg)
+{
+	struct http_server *s = arg;
+	struct http_conn *largest;
+	size_t most;
+
+	MCPVISOR_ASSERT(s->magic == HTTP_SERVER_MAGIC);
+	largest = http_server_largest_body(s, &most);
+	if (!largest)
+		return;
+	if (!mem_is_exhausted()) {
+		http_server_look(s); /* from time to time, as long as there are any */
+		return;
+	}
+	LOG_LIMITED(LOG_LV_WARNING, "http", "body ended, memory is exhausted",
+	    "fd=%d bytes=%zu", largest->fd, most);
+	http_refuse_body(largest, 503);
+	/* Going on, it gives back the buffer that it does not need any more. */
+	stream_pause(largest->stream, true);
+	stream_pause(largest->stream, false);
+	deferred_ask(&s->shed);
+}
+
 struct http_server *
 http_server_new(struct loop *l, const struct http_server_opts *o,
     const struct http_server_cb *cb, void *arg)
@@ -121,6 +187,8 @@ http_server_new(struct loop *l, const struct http_server_opts *o,
 	s->arg = arg;
 	buf_init(&s->scratch, SCRATCH_MAX);
 	deferred_init(&s->drained, l, on_drained, s);
+	deferred_init(&s->shed, l, on_shed, s);
+	timer_init(&s->look, l, on_look, s);
 	return s;
 }
 
@@ -150,13 +218,23 @@ http_server_free(struct http_server *s)
 	while (s->conns)
 		http_conn_gone(s->conns);
 	deferred_cancel(&s->drained);
+	deferred_cancel(&s->shed);
+	timer_fini(&s->look);
 	loop_defer_free(s->loop, on_destroy, s);
 }
 
+static void
+http_server_close(struct http_server *s, void *door)
+{
+	if (s->cb.on_close)
+		s->cb.on_close(s->arg, door);
+}
+
 void
-http_server_lost(struct http_server *s)
+http_server_lost(struct http_server *s, void *door)
 {
 	s->n_conns--;
+	http_server_close(s, door);
 	if (s->draining && s->n_conns == 0 && !s->dead)
 		deferred_ask(&s->drained);
 }
@@ -176,20 +254,22 @@ http_server_turn_away(int fd)
 }
 
 void
-http_server_add(struct http_server *s, int fd, uid_t uid)
+http_server_add(struct http_server *s, int fd, uid_t uid, void *door)
 {
 	unsigned max = s->o.connections_max;
 
-	MCPVISOR_ASSERT(s->magic == HTTP_SERVER_MAGIC);
-	if (s->dead || s->draining) {
+	MCPVISOR_ASSERT(s->magic == HTTP_SERVER_MAGIC && !s->dead);
+	if (s->draining) {
 		close(fd);
+		http_server_close(s, door);
 	} else if (s->n_conns >= max + HTTP_REFUSED_MAX) {
 		http_server_turn_away(fd);
+		http_server_close(s, door);
 	} else {
 		if (s->n_conns >= max)
 			LOG_LIMITED(LOG_LV_WARNING, "http", "too many connections",
 			    "limit=%u", max);
-		http_conn_new(s, fd, uid, s->n_conns >= max);
+		http_conn_new(s, fd, uid, door, s->n_conns >= max || mem_is_short());
 	}
 }
 
@@ -220,4 +300,17 @@ uid_t
 http_exchange_uid(const struct http_exchange *x)
 {
 	return x->conn ? x->conn->uid : (uid_t)-1;
+}
+
+void *
+http_exchange_door(const struct http_exchange *x)
+{
+	return x->conn ? x->conn->door : NULL;
+}
+
+void
+http_server_set_opts(struct http_server *s, const struct http_server_opts *o)
+{
+	MCPVISOR_ASSERT(s->magic == HTTP_SERVER_MAGIC);
+	s->o = *o;
 }

@@ -72,6 +72,8 @@ struct http_conn {
 	struct stream *stream;
 	int fd; /* the stream's */
 	uid_t uid;
+	void *door;		   /* the owner's */
+	struct http_limits limits; /* as they were when it came: its input fits them */
 	enum http_conn_state state;
 	bool refused;		 /* over the limit: its first request gets 503 */
 	bool in_ended;		 /* the client has closed its side */
@@ -106,6 +108,8 @@ struct http_server {
 	void (*drain_fn)(void *);
 	void *drain_arg;
 	struct deferred drained;
+	struct deferred shed;  /* half-read bodies, while memory is exhausted */
+	struct timer look;     /* whether it is, while there are any */
 	struct http_head head; /* the one parsed last: of which connection, and where */
 	const struct http_conn *head_conn;
 	const char *head_base;
@@ -119,11 +123,13 @@ struct http_exchange *http_exchange_new(struct http_conn *c);
 void http_exchange_recycle(struct http_exchange *x);
 void http_queue_put(struct http_queue *q, struct http_exchange *x);
 struct http_exchange *http_queue_pop(struct http_queue *q);
-/* c has gone and is in no list any more. */
-void http_server_lost(struct http_server *s);
+/* A connection by door has gone and is in no list any more. */
+void http_server_lost(struct http_server *s, void *door);
+/* Ends half-read bodies after this turn, if memory is exhausted. */
+void http_server_look(struct http_server *s);
 
 /* http_conn.c */
-void http_conn_new(struct http_server *s, int fd, uid_t uid, bool refused);
+void http_conn_new(struct http_server *s, int fd, uid_t uid, void *door, bool refused);
 void http_conn_stop(struct http_conn *c); /* the server drains */
 void http_conn_gone(struct http_conn *c);
 void http_conn_set(struct http_conn *c, enum http_conn_state next, const char *reason);
@@ -139,6 +145,8 @@ void http_take_resume(struct http_conn *c);
 /* An answer of our own; nothing more is read. body: to the request being received. */
 void http_refuse(struct http_conn *c, int status);
 void http_refuse_body(struct http_conn *c, int status);
+/* Bytes that are kept of a body whose rest is still to come. */
+size_t http_take_half_read(const struct http_conn *c);
 
 /* http_write.c */
 const char *http_status_text(int status);

@@ -12,6 +12,7 @@
 #include "http_server_priv.h"
 
 #include "mcpvisor/log.h"
+#include "mcpvisor/mem.h"
 
 #define REQUESTS_PER_TURN 32
 #define SKIP_MAX	  ((uint64_t)64 * 1024)
@@ -44,6 +45,18 @@ http_refuse_body(struct http_conn *c, int status)
 		http_reply_plain(x, status);
 	}
 	http_conn_set(c, HTTP_CONN_ST_LAST, "body refused");
+}
+
+size_t
+http_take_half_read(const struct http_conn *c)
+{
+	size_t n;
+
+	if (c->state != HTTP_CONN_ST_BODY || !c->taking ||
+	    c->taking->state != HTTP_X_TAKING)
+		return 0;
+	(void)stream_peek(c->stream, &n);
+	return c->gather.len + n;
 }
 
 /* HTTP/1.0 answers may end with the connection: one at a time. */
@@ -133,7 +146,7 @@ take_head(struct http_conn *c, const char *p, size_t n)
 	size_t used;
 
 	if (s->head_conn != c || s->head_base != p) {
-		int status = http_parse_head(&s->o.limits, p, n, &s->head, &used);
+		int status = http_parse_head(&c->limits, p, n, &s->head, &used);
 
 		MCPVISOR_ASSERT(status == 0 && used == c->head_len);
 		s->head_conn = c;
@@ -192,10 +205,12 @@ take_more(struct http_conn *c)
 	}
 	if (status == 0)
 		return take_deliver(c);
-	if (status == HTTP_MORE)
+	if (status == HTTP_MORE) {
 		http_conn_wait(c, c->server->o.body_ms);
-	else
+		http_server_look(c->server);
+	} else {
 		http_refuse_body(c, status);
+	}
 	return false;
 }
 
@@ -228,7 +243,8 @@ take_begin(struct http_conn *c, size_t used, size_t have)
 	struct http_exchange *x;
 	int status;
 
-	if (c->refused) {
+	if (c->refused || mem_is_short()) {
+		http_server_look(s);
 		http_refuse(c, 503);
 		return false;
 	}
@@ -239,7 +255,7 @@ take_begin(struct http_conn *c, size_t used, size_t have)
 	c->taking = x;
 	c->head_len = used;
 	c->no_skip = h->chunked || h->expect_continue || h->length > SKIP_MAX || x->close;
-	http_body_init(&c->body, h, &s->o.limits);
+	http_body_init(&c->body, h, &c->limits);
 	http_conn_set(c, HTTP_CONN_ST_BODY, "head in");
 	status = s->cb.on_head(s->arg, x, h, &x->user);
 	if (c->state == HTTP_CONN_ST_GONE)
@@ -275,7 +291,7 @@ http_take_parse(struct http_conn *c)
 		}
 		s->head_conn = c;
 		s->head_base = p;
-		status = http_parse_head(&s->o.limits, p, n, &s->head, &used);
+		status = http_parse_head(&c->limits, p, n, &s->head, &used);
 		if (status == HTTP_MORE) {
 			http_conn_set(c, HTTP_CONN_ST_HEAD, "first bytes");
 			return;

@@ -188,19 +188,19 @@ START_TEST(named_resources_are_bounded)
 	name_uri(f, "");
 	memset(uri, 'u', sizeof(uri) - 1);
 	name_uri(f, uri);
-	ck_assert_ptr_null(gateway_route_uri(f->g, text_of("\"\"")));
-	ck_assert_ptr_eq(gateway_route_uri(f->g, text_of("\"x:/first\"")), f->u[1]);
+	ck_assert_ptr_null(gateway_route_uri(f->g, 0, text_of("\"\"")));
+	ck_assert_ptr_eq(gateway_route_uri(f->g, 0, text_of("\"x:/first\"")), f->u[1]);
 	for (unsigned i = 1; i < CAP_RECENT_URIS; i++) {
 		(void)snprintf(uri, sizeof(uri), "x:/%u", i);
 		name_uri(f, uri);
 	}
-	ck_assert_ptr_eq(gateway_route_uri(f->g, text_of("\"x:/first\"")), f->u[1]);
+	ck_assert_ptr_eq(gateway_route_uri(f->g, 0, text_of("\"x:/first\"")), f->u[1]);
 	name_uri(f, "x:/one-too-many");
-	ck_assert_ptr_null(gateway_route_uri(f->g, text_of("\"x:/first\"")));
-	ck_assert_ptr_eq(gateway_route_uri(f->g, text_of("\"x:/1\"")), f->u[1]);
+	ck_assert_ptr_null(gateway_route_uri(f->g, 0, text_of("\"x:/first\"")));
+	ck_assert_ptr_eq(gateway_route_uri(f->g, 0, text_of("\"x:/1\"")), f->u[1]);
 	ck_assert_ptr_eq(
-	    gateway_route_uri(f->g, text_of("\"x:/one-too-many\"")), f->u[1]);
-	ck_assert_ptr_null(gateway_route_uri(f->g, text_of("7")));
+	    gateway_route_uri(f->g, 0, text_of("\"x:/one-too-many\"")), f->u[1]);
+	ck_assert_ptr_null(gateway_route_uri(f->g, 0, text_of("7")));
 	fleet_free(f);
 }
 END_TEST
@@ -256,7 +256,7 @@ START_TEST(route_stays_for_the_call)
 
 	caller_begin(f, &k, "tools/call", "{\"name\":\"alpha__a\"}");
 	fleet_list(f, 0, LIST_TOOLS, NULL);
-	(void)catalog_body(gateway_catalog(f->g), LIST_TOOLS);
+	(void)catalog_body(gateway_catalog(f->g), 0, LIST_TOOLS);
 	assert_text(k.c.route->published, "alpha__a");
 	fake_upstream_result(f->u[0], 0, "{}");
 	ck_assert_uint_eq(k.done, 1);

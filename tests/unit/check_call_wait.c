@@ -196,7 +196,7 @@ START_TEST(no_memory_to_wait_with)
 	enum mv_err err;
 
 	/* One look, so that only the copy takes memory. */
-	(void)catalog_body(gateway_catalog(f->g), LIST_TOOLS);
+	(void)catalog_body(gateway_catalog(f->g), 0, LIST_TOOLS);
 	mem_fail_at(1, 1);
 	err = call_start(f->g, &c, &req);
 	mem_fail_at(0, 0);

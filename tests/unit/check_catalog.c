@@ -24,13 +24,13 @@ catalog_of(struct fleet *f)
 static struct route *
 find(struct fleet *f, enum list_kind kind, const char *name)
 {
-	return catalog_find(catalog_of(f), kind, text_of(name));
+	return catalog_find(catalog_of(f), 0, kind, text_of(name));
 }
 
 static void
 assert_body(struct fleet *f, enum list_kind kind, const char *want)
 {
-	assert_text(catalog_body(catalog_of(f), kind), want);
+	assert_text(catalog_body(catalog_of(f), 0, kind), want);
 }
 
 static void
@@ -55,8 +55,8 @@ START_TEST(empty_lists)
 	for (unsigned k = 0; k < LIST_MAX; k++) {
 		assert_body(f, (enum list_kind)k, "[]");
 		ck_assert_ptr_null(find(f, (enum list_kind)k, "x"));
-		ck_assert_uint_eq(catalog_ttl_ms(catalog_of(f), (enum list_kind)k), 0);
-		ck_assert(!catalog_is_private(catalog_of(f), (enum list_kind)k));
+		ck_assert_uint_eq(catalog_ttl_ms(catalog_of(f), 0, (enum list_kind)k), 0);
+		ck_assert(!catalog_is_private(catalog_of(f), 0, (enum list_kind)k));
 	}
 	fleet_free(f);
 }
@@ -234,7 +234,7 @@ END_TEST
 static struct upstream *
 template_owner(struct fleet *f, const char *uri)
 {
-	struct route *r = catalog_match_template(catalog_of(f), text_of(uri));
+	struct route *r = catalog_match_template(catalog_of(f), 0, text_of(uri));
 
 	return r != NULL ? r->u : NULL;
 }
@@ -269,30 +269,30 @@ START_TEST(hints_of_freshness)
 	fake_upstream_list(f->u[0], LIST_TOOLS,
 	    "{\"tools\":[],\"ttlMs\":5000,\"cacheScope\":\"public\"}");
 	/* What is missing may come at any time, unless it was given up. */
-	ck_assert_uint_eq(catalog_ttl_ms(c, LIST_TOOLS), 0);
+	ck_assert_uint_eq(catalog_ttl_ms(c, 0, LIST_TOOLS), 0);
 	for (size_t i = 1; i < 3; i++)
 		fake_upstream_set_state(f->u[i], UPSTREAM_ST_PARKED, "no");
-	ck_assert_uint_eq(catalog_ttl_ms(c, LIST_TOOLS), 5000);
-	ck_assert(!catalog_is_private(c, LIST_TOOLS));
+	ck_assert_uint_eq(catalog_ttl_ms(c, 0, LIST_TOOLS), 5000);
+	ck_assert(!catalog_is_private(c, 0, LIST_TOOLS));
 	fake_loop_advance(f->loop, 1500);
 	fake_upstream_list(f->u[1], LIST_TOOLS,
 	    "{\"tools\":[],\"ttlMs\":3000,\"cacheScope\":\"private\"}");
-	ck_assert_uint_eq(catalog_ttl_ms(c, LIST_TOOLS), 3000);
-	ck_assert(catalog_is_private(c, LIST_TOOLS));
+	ck_assert_uint_eq(catalog_ttl_ms(c, 0, LIST_TOOLS), 3000);
+	ck_assert(catalog_is_private(c, 0, LIST_TOOLS));
 	fake_loop_advance(f->loop, 2000);
-	ck_assert_uint_eq(catalog_ttl_ms(c, LIST_TOOLS), 1000);
+	ck_assert_uint_eq(catalog_ttl_ms(c, 0, LIST_TOOLS), 1000);
 	fake_loop_advance(f->loop, 1000);
-	ck_assert_uint_eq(catalog_ttl_ms(c, LIST_TOOLS), 0);
+	ck_assert_uint_eq(catalog_ttl_ms(c, 0, LIST_TOOLS), 0);
 	fake_loop_advance(f->loop, 100000);
-	ck_assert_uint_eq(catalog_ttl_ms(c, LIST_TOOLS), 0);
+	ck_assert_uint_eq(catalog_ttl_ms(c, 0, LIST_TOOLS), 0);
 	/* One without a hint makes the whole stale, and private. */
 	for (size_t i = 0; i < 2; i++)
 		fake_upstream_list(f->u[i], LIST_TOOLS,
 		    "{\"tools\":[],\"ttlMs\":5000,\"cacheScope\":\"public\"}");
-	ck_assert(!catalog_is_private(c, LIST_TOOLS));
+	ck_assert(!catalog_is_private(c, 0, LIST_TOOLS));
 	fleet_list(f, 2, LIST_TOOLS, NULL);
-	ck_assert_uint_eq(catalog_ttl_ms(c, LIST_TOOLS), 0);
-	ck_assert(catalog_is_private(c, LIST_TOOLS));
+	ck_assert_uint_eq(catalog_ttl_ms(c, 0, LIST_TOOLS), 0);
+	ck_assert(catalog_is_private(c, 0, LIST_TOOLS));
 	fleet_free(f);
 }
 END_TEST
@@ -301,16 +301,16 @@ START_TEST(hash_follows_the_bytes)
 {
 	struct fleet *f = fleet_new(2, NULL);
 	struct catalog *c = catalog_of(f);
-	uint64_t empty = catalog_hash(c, LIST_TOOLS), one;
+	uint64_t empty = catalog_hash(c, 0, LIST_TOOLS), one;
 
 	fleet_list(f, 0, LIST_TOOLS, "a", NULL);
-	one = catalog_hash(c, LIST_TOOLS);
+	one = catalog_hash(c, 0, LIST_TOOLS);
 	ck_assert_uint_ne(one, empty);
 	fleet_list(f, 1, LIST_TOOLS, "a", NULL);
-	ck_assert_uint_ne(catalog_hash(c, LIST_TOOLS), one);
+	ck_assert_uint_ne(catalog_hash(c, 0, LIST_TOOLS), one);
 	fleet_list(f, 1, LIST_TOOLS, NULL);
-	ck_assert_uint_eq(catalog_hash(c, LIST_TOOLS), one);
-	ck_assert_uint_eq(catalog_hash(c, LIST_PROMPTS), empty);
+	ck_assert_uint_eq(catalog_hash(c, 0, LIST_TOOLS), one);
+	ck_assert_uint_eq(catalog_hash(c, 0, LIST_PROMPTS), empty);
 	fleet_free(f);
 }
 END_TEST
@@ -354,14 +354,14 @@ START_TEST(short_of_memory)
 		}
 		mem_fail_at(n, 0);
 		for (unsigned k = 0; k < LIST_MAX; k++) {
-			body = catalog_body(catalog_of(f), (enum list_kind)k);
+			body = catalog_body(catalog_of(f), 0, (enum list_kind)k);
 			ck_assert_int_eq(json_scan(&json, body.p, body.n, false), MV_OK);
 		}
 		mem_fail_at(0, 0);
 		for (size_t i = 0; i < 2; i++)
 			fleet_list(f, i, LIST_TOOLS, "a", "b", "c.d", "e", NULL);
 		/* The names may differ: that of a was free for both. */
-		body = catalog_body(catalog_of(f), LIST_TOOLS);
+		body = catalog_body(catalog_of(f), 0, LIST_TOOLS);
 		ck_assert_uint_gt(body.n, 100);
 		ck_assert_ptr_nonnull(find(f, LIST_TOOLS, "a"));
 		fleet_free(f);

@@ -4,6 +4,7 @@
 #include "mcpvisor/client.h"
 
 #include "mcpvisor/caps.h"
+#include "mcpvisor/mem.h"
 
 #include "fake/fake_peer.h"
 
@@ -219,6 +220,159 @@ START_TEST(calls_that_cannot_be_sent)
 }
 END_TEST
 
+/* ---- for a model to read ---- */
+
+#define AS_RESULT(text)                                                                  \
+	"\"content\":[{\"type\":\"text\",\"text\":\"" text "\"}],\"isError\":true}"
+
+static void
+expect_as_result(bool modern, const char *rest)
+{
+	char want[1024];
+
+	(void)snprintf(want, sizeof(want), "{%s%s",
+	    modern ? "\"resultType\":\"complete\"," SERVER_META "," : "", rest);
+	peer_expect_result(p, "1", want);
+}
+
+static const struct {
+	enum mv_err err;
+	const char *detail, *rest;
+} unreachable[] = {
+    {MV_DIED, "killed by signal 9 (Killed)",
+	AS_RESULT("Upstream alpha: the upstream ended (tools/call): killed by signal 9 "
+		  "(Killed); a retry may help")},
+    {MV_TIMEOUT, NULL,
+	AS_RESULT("Upstream alpha: no answer within the time limit of 300000 ms "
+		  "(tools/call); a retry may help")},
+    {MV_SPAWN, "no \"npx\"",
+	AS_RESULT("Upstream alpha: the command could not be started (tools/call): no "
+		  "\\\"npx\\\"; a retry may help")},
+    {MV_PROTOCOL, NULL,
+	AS_RESULT("Upstream alpha: the upstream broke the protocol (tools/call); a retry "
+		  "will not help")},
+};
+
+START_TEST(failures_become_results)
+{
+	size_t n = 0;
+
+	f->confs[0]->failure = FAILURE_TOOL_ERROR;
+	for (unsigned modern = 0; modern < 2; modern++) {
+		ask(modern, CALL);
+		fake_upstream_fail(
+		    f->u[0], n++, unreachable[_i].err, unreachable[_i].detail);
+		expect_as_result(modern, unreachable[_i].rest);
+		/* Of tools alone. */
+		ask(modern, READ);
+		fake_upstream_fail(
+		    f->u[0], n++, unreachable[_i].err, unreachable[_i].detail);
+		(void)peer_expect_code(p, "1", -32603);
+	}
+	/* Of this upstream alone. */
+	ask(false, "tools/call", "\"name\":\"beta__a\"");
+	fake_upstream_fail(f->u[1], 0, unreachable[_i].err, unreachable[_i].detail);
+	(void)peer_expect_code(p, "1", -32603);
+}
+END_TEST
+
+START_TEST(refusals_become_results)
+{
+	f->confs[0]->failure = FAILURE_TOOL_ERROR;
+	fake_upstream_refuse(f->u[0], MV_BUSY);
+	ask(false, CALL);
+	expect_as_result(false,
+	    AS_RESULT("Upstream alpha: the queue of the upstream is full (tools/call); a "
+		      "retry may help"));
+	fake_upstream_refuse(f->u[0], MV_OK);
+	fake_upstream_set_state(f->u[0], UPSTREAM_ST_PARKED, "no \"npx\"");
+	ask(true, CALL);
+	expect_as_result(true,
+	    AS_RESULT("Upstream alpha: the upstream failed too often (tools/call): no "
+		      "\\\"npx\\\"; a retry will not help"));
+	/* What nobody has is still an error. */
+	ask(false, "tools/call", "\"name\":\"alpha__nope\"");
+	(void)peer_expect_code(p, "1", -32602);
+}
+END_TEST
+
+static const struct {
+	const char *error, *rest; /* rest NULL: it stays an error */
+} rescued[] = {
+    {"{\"code\":-32602,\"message\":\"\\u0041 is \\\"bad\\\"\"}",
+	AS_RESULT("\\u0041 is \\\"bad\\\" (JSON-RPC error -32602)")},
+    {"{\"data\":{\"code\":1},\"message\":\"m\",\"code\":-32603}",
+	AS_RESULT("m (JSON-RPC error -32603)")},
+    {"{\"code\":-32603,\"message\":\"\"}", AS_RESULT("(JSON-RPC error -32603)")},
+    {"{\"code\":-32000,\"message\":\"m\"}", NULL},
+};
+
+START_TEST(errors_become_results)
+{
+	size_t n = 0;
+
+	f->confs[0]->rescue_errors = true;
+	for (unsigned modern = 0; modern < 2; modern++) {
+		ask(modern, CALL);
+		fake_upstream_error(f->u[0], n++, rescued[_i].error);
+		if (rescued[_i].rest != NULL)
+			expect_as_result(modern, rescued[_i].rest);
+		else
+			peer_expect_error(p, "1", rescued[_i].error);
+		/* Other methods, other upstreams and tools that are not known stay. */
+		ask(modern, GET);
+		fake_upstream_error(f->u[0], n++, rescued[_i].error);
+		peer_expect_error(p, "1", rescued[_i].error);
+		ask(modern, "tools/call", "\"name\":\"beta__a\"");
+		fake_upstream_error(f->u[1], modern, rescued[_i].error);
+		peer_expect_error(p, "1", rescued[_i].error);
+		ask(modern, CALL);
+		fake_upstream_error(f->u[0], n++, "{\"code\":-32601,\"message\":\"m\"}");
+		peer_expect_error(p, "1", NO_TOOL);
+	}
+}
+END_TEST
+
+/* ---- tools that the conf has shaped ---- */
+
+#define SHAPED "\"name\":\"alpha__a\",\"arguments\":"
+
+static const struct {
+	const char *members, *want;
+} shaped[] = {
+    {SHAPED "{\"Owner\":1}", "{\"code\":-32602,\"message\":\"Invalid params: argument "
+			     "\\\"Owner\\\" differs only "
+			     "by case from one that is fixed\"}"},
+    {SHAPED "[]",
+	"{\"code\":-32602,\"message\":\"Invalid params: arguments must be an object\"}"},
+};
+
+START_TEST(arguments_that_a_shape_refuses)
+{
+	struct fleet_conf *c = fleet_conf_new(1);
+	struct fleet *g;
+	struct peer *q;
+
+	c->confs[0]->n_shapes = 1;
+	c->confs[0]->shapes = mem_xcalloc(1, sizeof(*c->confs[0]->shapes));
+	*c->confs[0]->shapes = (struct tool_shape){.tool = mem_xstrdup("a"),
+	    .fixed = mem_xstrdup("{\"owner\":\"me\"}"),
+	    .call_ms = 70};
+	g = fleet_running_from(c);
+	fleet_list(g, 0, LIST_TOOLS, "a", NULL);
+	q = peer_new(g);
+	peer_ask_modern(q, "1", "tools/call", shaped[_i].members);
+	peer_expect_error(q, "1", shaped[_i].want);
+	ck_assert_uint_eq(fake_upstream_n_sent(g->u[0]), 0);
+	/* An error names the limit that was met. */
+	peer_ask_modern(q, "1", "tools/call", "\"name\":\"alpha__a\"");
+	fake_upstream_fail(g->u[0], 0, MV_TIMEOUT, NULL);
+	ck_assert_ptr_nonnull(strstr(peer_read(q), "the time limit of 70 ms"));
+	peer_free(q);
+	fleet_free(g);
+}
+END_TEST
+
 /* ---- before the lists are in ---- */
 
 START_TEST(calls_that_waited)
@@ -282,6 +436,13 @@ main(void)
 	    (int)(sizeof(failures) / sizeof(failures[0])));
 	tcase_add_test(tc, calls_that_cannot_be_sent);
 	tcase_add_test(tc, calls_that_waited);
+	tcase_add_loop_test(tc, arguments_that_a_shape_refuses, 0,
+	    (int)(sizeof(shaped) / sizeof(shaped[0])));
+	tcase_add_loop_test(tc, failures_become_results, 0,
+	    (int)(sizeof(unreachable) / sizeof(unreachable[0])));
+	tcase_add_test(tc, refusals_become_results);
+	tcase_add_loop_test(
+	    tc, errors_become_results, 0, (int)(sizeof(rescued) / sizeof(rescued[0])));
 	srunner_run_all(sr, CK_ENV);
 	failed = srunner_ntests_failed(sr);
 	srunner_free(sr);

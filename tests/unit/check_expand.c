@@ -1,12 +1,14 @@
 /* layer: daemon */
 /* SPDX-License-Identifier: MIT */
-/* Variables in imported texts; the environment of a child. */
-#include "mcpvisor/import.h"
+/* Values that stand in variables, files and credentials. */
+#include "mcpvisor/expand.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "mcpvisor/mem.h"
+#include "temp_rig.h"
 
 #include <check.h>
 
@@ -24,7 +26,7 @@ fake_env(const char *name, void *arg)
 	return NULL;
 }
 
-static const struct import_env fake = {fake_env, NULL};
+static const struct expand_env fake = {.get = fake_env};
 
 /* to NULL: refused, with error in the message. */
 static const struct {
@@ -66,12 +68,21 @@ static const struct {
     {"${input:token}", NULL, "question of the editor"},
     {"${workspaceFolder}/x", NULL, "variable of the editor"},
     {"${UNSET:-${SET}}", NULL, "inside another"},
+    {"${file:${SET}}", NULL, "inside another"},
+    {"${file:}", NULL, "names no file"},
+    {"${file:/nonexistent/x}", NULL, "file \"/nonexistent/x\": No such file"},
+    {"${file:/nonexistent\n}", NULL, "file \"/nonexistent\\x0a\": No such file"},
+    {"${file:/dev/null}", NULL, "not a regular file"},
+    {"${credential:}", NULL, "names no credential"},
+    {"${credential:a/b}", NULL, "names no credential"},
+    {"${credential:..}", NULL, "names no credential"},
+    {"${credential:t}", NULL, "credential \"t\": there is no folder of credentials"},
 };
 
 START_TEST(test_expand)
 {
 	struct mv_errtext et = {.line = 0};
-	char *s = import_expand(expansions[_i].from, &fake, &et);
+	char *s = expand_text(expansions[_i].from, &fake, NULL, &et);
 
 	if (expansions[_i].to) {
 		ck_assert_ptr_nonnull(s);
@@ -94,43 +105,135 @@ START_TEST(test_messages_show_no_text)
 	for (size_t i = 0; i < sizeof secrets / sizeof *secrets; i++) {
 		struct mv_errtext et = {.line = 0};
 
-		ck_assert_ptr_null(import_expand(secrets[i], &fake, &et));
+		ck_assert_ptr_null(expand_text(secrets[i], &fake, NULL, &et));
 		ck_assert_ptr_null(strstr(et.message, "hunter2"));
 	}
 }
 END_TEST
 
-static void
-env_check(char **got, const char *const *want)
-{
-	size_t n = 0;
+/* What is in the folder of test_files, and what comes of it. */
+static const struct {
+	const char *bytes;
+	size_t n;
+	const char *to, *error;
+} files[] = {
+    {"secret", 6, "<secret>", NULL},
+    {"secret\n", 7, "<secret>", NULL},
+    {"secret\r\n", 8, "<secret>", NULL},
+    {"secret\n\n", 8, "<secret\n>", NULL},
+    {" a b\r", 5, "< a b\r>", NULL},
+    {"${SET}", 6, "<${SET}>", NULL},
+    {"", 0, "<>", NULL},
+    {"\n", 1, "<>", NULL},
+    {"hunter2\0x", 9, NULL, "NUL"},
+};
 
-	for (; want[n]; n++) {
-		ck_assert_ptr_nonnull(got[n]);
-		ck_assert_str_eq(got[n], want[n]);
+static void
+file_check(
+    const char *from, const struct expand_env *env, const char *to, const char *error)
+{
+	struct mv_errtext et = {.line = 0};
+	bool secret = false;
+	char *s = expand_text(from, env, &secret, &et);
+
+	if (to) {
+		ck_assert_msg(s != NULL, "%s: %s", from, et.message);
+		ck_assert_str_eq(s, to);
+		ck_assert(secret);
+	} else {
+		ck_assert_ptr_null(s);
+		ck_assert_msg(
+		    strstr(et.message, error) != NULL, "%s: %s", from, et.message);
+		ck_assert_ptr_null(strstr(et.message, "hunter2"));
 	}
-	ck_assert_ptr_null(got[n]);
-	for (n = 0; got[n]; n++)
-		mem_free(got[n]);
-	mem_free(got);
+	mem_free(s);
 }
 
-START_TEST(test_child_env)
+START_TEST(test_files)
 {
-	char ours[][24] = {"HOME=/h", "SECRET=1", "PATH=/bin", "LC_ALL=C", "LC_=x",
-	    "PATH=/twin", "LANGUAGE=en", "TMPDIR=/t", "TERM"};
-	char extra[][24] = {"PATH=/opt/bin", "A=1=2", "A=3", "EMPTY="};
-	char *ours_v[10] = {NULL}, *extra_v[4];
-	const char *const want[] = {
-	    "HOME=/h", "PATH=/opt/bin", "LC_ALL=C", "TMPDIR=/t", "A=3", "EMPTY=", NULL};
-	const char *const none[] = {NULL};
+	struct expand_env env = fake;
+	struct temp t;
+	char from[TEMP_PATH_MAX + 16];
 
-	for (size_t i = 0; i < 9; i++)
-		ours_v[i] = ours[i];
-	for (size_t i = 0; i < 4; i++)
-		extra_v[i] = extra[i];
-	env_check(import_child_env(ours_v, extra_v, 4), want);
-	env_check(import_child_env(NULL, NULL, 0), none);
+	temp_make(&t);
+	temp_write_bytes(&t, "f.txt", files[_i].bytes, files[_i].n);
+	snprintf(from, sizeof from, "<${file:%s/f.txt}>", t.dir);
+	file_check(from, &env, files[_i].to, files[_i].error);
+	env.dir = t.dir;
+	file_check("<${file:f.txt}>", &env, files[_i].to, files[_i].error);
+	file_check(from, &env, files[_i].to, files[_i].error);
+	env.credentials = t.dir;
+	env.dir = NULL;
+	file_check("<${credential:f.txt}>", &env, files[_i].to, files[_i].error);
+	temp_remove(&t);
+}
+END_TEST
+
+START_TEST(test_file_limits)
+{
+	struct expand_env env = fake;
+	char *big = mem_xcalloc(EXPAND_FILE_BYTES + 1, 1);
+	struct temp t;
+
+	temp_make(&t);
+	env.dir = t.dir;
+	memset(big, 'x', EXPAND_FILE_BYTES + 1);
+	temp_write_bytes(&t, "max", big, EXPAND_FILE_BYTES);
+	temp_write_bytes(&t, "over", big, EXPAND_FILE_BYTES + 1);
+	big[EXPAND_FILE_BYTES] = '\0';
+	file_check("${file:max}", &env, big, NULL);
+	file_check("${file:over}", &env, NULL, "the file is too long");
+	file_check("${file:.}", &env, NULL, "not a regular file");
+	/* Nobody writes to it: an open that waits would never end. */
+	ck_assert_int_eq(mkfifo(temp_path(&t, "pipe"), 0600), 0);
+	file_check("${file:pipe}", &env, NULL, "not a regular file");
+	memset(big, 'n', 5000);
+	memcpy(big, "${file:", 7);
+	snprintf(big + 4990, 16, "}");
+	file_check(big, &env, NULL, "the name is too long");
+	mem_free(big);
+	temp_remove(&t);
+}
+END_TEST
+
+START_TEST(test_credentials_of_the_process)
+{
+	struct mv_errtext et = {.line = 0};
+	struct temp t;
+	char *s;
+
+	temp_make(&t);
+	temp_write(&t, "token", "hunter2\n");
+	setenv("CREDENTIALS_DIRECTORY", t.dir, 1);
+	s = expand_text("${credential:token}", &expand_env_process, NULL, &et);
+	ck_assert_str_eq(s, "hunter2");
+	mem_free(s);
+	file_check("${credential:none}", &expand_env_process, NULL,
+	    "credential \"none\": No such file");
+	unsetenv("CREDENTIALS_DIRECTORY");
+	temp_remove(&t);
+}
+END_TEST
+
+START_TEST(test_secret)
+{
+	static const struct {
+		const char *from;
+		bool secret;
+	} cases[] = {{"", false}, {"plain $SET", false}, {"${SET}", true},
+	    {"${env:SET}x", true}, {"${EMPTY}", false}, {"${UNSET:-d}", false},
+	    {"${EMPTY:-d}", false}, {"${SET:-d}", true}, {"${userHome}/x", false},
+	    {"${HOME}", true}, {"${SET}${userHome}", true}};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct mv_errtext et = {.line = 0};
+		bool secret = false, before = true;
+
+		mem_free(expand_text(cases[i].from, &fake, &secret, &et));
+		ck_assert_msg(secret == cases[i].secret, "%s", cases[i].from);
+		mem_free(expand_text(cases[i].from, &fake, &before, &et));
+		ck_assert(before);
+	}
 }
 END_TEST
 
@@ -144,7 +247,10 @@ main(void)
 
 	tcase_add_loop_test(tc, test_expand, 0, sizeof expansions / sizeof *expansions);
 	tcase_add_test(tc, test_messages_show_no_text);
-	tcase_add_test(tc, test_child_env);
+	tcase_add_loop_test(tc, test_files, 0, sizeof files / sizeof *files);
+	tcase_add_test(tc, test_file_limits);
+	tcase_add_test(tc, test_credentials_of_the_process);
+	tcase_add_test(tc, test_secret);
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);
 	srunner_run_all(sr, CK_ENV);

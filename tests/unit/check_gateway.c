@@ -224,8 +224,8 @@ START_TEST(told_once_a_burst)
 	struct hearer h;
 
 	hearer_init(&h, f);
-	(void)gateway_list(f->g, LIST_TOOLS);
-	(void)gateway_list(f->g, LIST_RESOURCES);
+	(void)gateway_list(f->g, 0, LIST_TOOLS);
+	(void)gateway_list(f->g, 0, LIST_RESOURCES);
 	fleet_list(f, 0, LIST_TOOLS, "a", NULL);
 	fleet_list(f, 1, LIST_TOOLS, "a", NULL);
 	fake_loop_advance(f->loop, 20);
@@ -249,7 +249,8 @@ START_TEST(told_only_of_real_changes)
 	struct hearer h;
 
 	hearer_init(&h, f);
-	/* Who was told what there is has been told enough, whether it asked or not. */
+	/* Who relies on hearing of changes hears of them, whether it asked or not. */
+	gateway_note_listener(f->g);
 	fleet_list(f, 0, LIST_TOOLS, "a", NULL);
 	assert_heard(f, &h, 1, TOOLS);
 	/* The same bytes again; there and back; something that is left out. */
@@ -262,7 +263,7 @@ START_TEST(told_only_of_real_changes)
 	assert_heard(f, &h, 0, 0);
 	/* One client that was quicker to ask does not keep it from the others. */
 	fleet_list(f, 0, LIST_TOOLS, "b", NULL);
-	(void)gateway_list(f->g, LIST_TOOLS);
+	(void)gateway_list(f->g, 0, LIST_TOOLS);
 	assert_heard(f, &h, 1, TOOLS);
 	fleet_list(f, 0, LIST_TOOLS, "a", NULL);
 	assert_heard(f, &h, 1, TOOLS);
@@ -324,7 +325,7 @@ START_TEST(late_upstream_is_a_change)
 	    "{\"tools\":[{\"name\":\"a\"}],\"ttlMs\":60000,\"cacheScope\":\"public\"}");
 	fleet_ready(f, 0);
 	fake_loop_advance(f->loop, FLEET_WAIT_MS);
-	l = gateway_list(f->g, LIST_TOOLS);
+	l = gateway_list(f->g, 0, LIST_TOOLS);
 	assert_text(l.body, "[{\"name\":\"alpha__a\"}]");
 	ck_assert_uint_eq(l.ttl_ms, 0); /* incomplete */
 	ck_assert(!l.is_private);
@@ -332,7 +333,7 @@ START_TEST(late_upstream_is_a_change)
 	    "{\"tools\":[{\"name\":\"a\"}],\"ttlMs\":90000,\"cacheScope\":\"public\"}");
 	fleet_ready(f, 1);
 	assert_heard(f, &h, 1, TOOLS);
-	l = gateway_list(f->g, LIST_TOOLS);
+	l = gateway_list(f->g, 0, LIST_TOOLS);
 	assert_text(l.body, "[{\"name\":\"alpha__a\"},{\"name\":\"beta__a\"}]");
 	ck_assert_uint_eq(l.ttl_ms, 60000 - FLEET_WAIT_MS - 1000);
 	ck_assert_uint_eq(fake_upstream_refreshes(f->u[0], LIST_TOOLS), 2);
@@ -350,7 +351,7 @@ START_TEST(observers_may_leave_when_told)
 	for (size_t i = 0; i < 3; i++)
 		hearer_init(&h[i], f);
 	h[1].leaves = h[2].leaves = true;
-	(void)gateway_list(f->g, LIST_TOOLS);
+	(void)gateway_list(f->g, 0, LIST_TOOLS);
 	fleet_list(f, 0, LIST_TOOLS, "a", NULL);
 	fake_loop_advance(f->loop, 1000);
 	fleet_list(f, 0, LIST_TOOLS, "b", NULL);

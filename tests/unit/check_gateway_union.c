@@ -52,25 +52,25 @@ START_TEST(capabilities_are_the_union)
 	fleet_ready(f, 0);
 	fake_upstream_set_caps(f->u[0], one);
 	/* While one may still come with anything, everything is declared. */
-	c = gateway_caps(f->g);
+	c = gateway_caps(f->g, 0);
 	ck_assert(c.tools && c.prompts && c.resources && c.completions && c.logging);
 	ck_assert(c.subscribe);
 	fleet_ready(f, 1);
 	fake_upstream_set_caps(f->u[1], two);
-	c = gateway_caps(f->g);
+	c = gateway_caps(f->g, 0);
 	ck_assert(c.tools && c.resources && c.completions && c.logging);
 	ck_assert(!c.prompts && !c.subscribe);
 	ck_assert(c.tools_changed && c.prompts_changed && c.resources_changed);
 	/* Down: what it had stays; one that was never up may come with anything. */
 	fake_upstream_set_state(f->u[0], UPSTREAM_ST_DOWN, "died");
-	c = gateway_caps(f->g);
+	c = gateway_caps(f->g, 0);
 	ck_assert(c.tools && !c.prompts && !c.subscribe);
 	for (unsigned k = 0; k < LIST_MAX; k++)
 		fake_upstream_unlist(f->u[0], (enum list_kind)k);
-	c = gateway_caps(f->g);
+	c = gateway_caps(f->g, 0);
 	ck_assert(c.tools && c.prompts && c.resources && !c.subscribe);
 	fake_upstream_set_state(f->u[0], UPSTREAM_ST_PARKED, "died");
-	ck_assert(!gateway_caps(f->g).prompts);
+	ck_assert(!gateway_caps(f->g, 0).prompts);
 	fleet_free(f);
 }
 END_TEST
@@ -81,11 +81,11 @@ START_TEST(instructions_under_their_names)
 	struct buf b;
 
 	buf_init(&b, 4096);
-	gateway_put_instructions(f->g, &b);
+	gateway_put_instructions(f->g, 0, &b);
 	ck_assert_uint_eq(b.len, 0);
 	fake_upstream_set_instructions(f->u[0], "Use a.\nThen b.");
 	fake_upstream_set_instructions(f->u[2], "\"q\"");
-	gateway_put_instructions(f->g, &b);
+	gateway_put_instructions(f->g, 0, &b);
 	ck_assert_str_eq(
 	    buf_cstr(&b), "## alpha\n\nUse a.\nThen b.\n\n## gamma\n\n\"q\"");
 	buf_fini(&b);

@@ -9,52 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "import_rig.h"
 #include "mcpvisor/caps.h"
 #include "mcpvisor/mem.h"
 
 #include <check.h>
-
-static const char *
-fake_env(const char *name, void *arg)
-{
-	(void)arg;
-	if (strcmp(name, "TOKEN") == 0)
-		return "hunter2 ${X}";
-	return strcmp(name, "HOME") == 0 ? "/home/u" : NULL;
-}
-
-static const struct import_env fake = {fake_env, NULL};
-
-static enum mv_err
-parse(const char *text, struct import_result *r, struct mv_errtext *et)
-{
-	return import_parse("f.json", text, strlen(text), &fake, r, et);
-}
-
-/* The only entry of {"mcpServers":{"a": ENTRY}}. */
-static struct upstream_conf *
-parse_entry(const char *entry, struct import_result *r)
-{
-	struct mv_errtext et = {.line = 0};
-	char text[2048];
-
-	snprintf(text, sizeof text, "{\"mcpServers\":{\"a\":%s}}", entry);
-	ck_assert_msg(parse(text, r, &et) == MV_OK, "%s: %s", entry, et.message);
-	ck_assert_uint_eq(r->n, 1);
-	return r->v[0];
-}
-
-static const char *
-env_get(const struct upstream_conf *c, const char *key)
-{
-	size_t n = strlen(key);
-
-	for (char **p = c->env; *p; p++) {
-		if (strncmp(*p, key, n) == 0 && (*p)[n] == '=')
-			return *p + n + 1;
-	}
-	return NULL;
-}
 
 /* Entries that cannot run, each with what its text must name. */
 static const struct {
@@ -82,7 +41,17 @@ static const struct {
 	"env.T: ${input:...} is a question"},
     {"{\"command\":\"x\",\"cwd\":1}", MV_CONF, "cwd is not a string"},
     {"{\"command\":\"x\",\"cwd\":\"${NO}\"}", MV_CONF, "cwd: variable NO"},
-    {"{\"command\":\"x\",\"envFile\":\".env\"}", MV_UNSUPPORTED, "envFile"},
+    {"{\"command\":\"x\",\"envFile\":1}", MV_CONF, "envFile is not a string"},
+    {"{\"command\":\"x\",\"envFile\":\"\"}", MV_CONF, "envFile is empty"},
+    {"{\"command\":\"x\",\"envFile\":\"${NO}\"}", MV_CONF, "envFile: variable NO"},
+    {"{\"command\":\"x\",\"envFile\":\"${workspaceFolder}/.env\"}", MV_CONF,
+	"envFile: ${workspaceFolder} is a variable of the editor"},
+    {"{\"command\":\"x\",\"envFile\":\"/nonexistent/.env\"}", MV_CONF,
+	"envFile \"/nonexistent/.env\": No such file"},
+    {"{\"command\":\"x\",\"env\":{\"A\":\"${file:/nonexistent}\"}}", MV_CONF,
+	"env.A: file \"/nonexistent\": No such file"},
+    {"{\"command\":\"x\",\"env\":{\"A\":\"${credential:t}\"}}", MV_CONF,
+	"env.A: credential \"t\""},
     {"{\"command\":\"x\",\"disabled\":\"yes\"}", MV_CONF, "disabled is neither"},
     {"{\"command\":\"x\",\"enabled\":0}", MV_CONF, "enabled is neither"},
     {"{\"url\":\"http://h/mcp\"}", MV_UNSUPPORTED, "remote upstreams are not"},
@@ -103,6 +72,20 @@ static const struct {
     {"{\"command\":\"x\",\"mcpvisor\":{\"probe_ms\":99999999999}}", MV_CONF,
 	"mcpvisor.probe_ms"},
     {"{\"command\":\"x\",\"mcpvisor\":{\"cal_ms\":1}}", MV_CONF, "cal_ms"},
+    {"{\"command\":\"x\",\"mcpvisor\":{\"isolation\":\"none\"}}", MV_CONF,
+	"mcpvisor.isolation is none of auto, shared, session, call"},
+    {"{\"command\":\"x\",\"mcpvisor\":{\"start\":\"lazy\"}}", MV_CONF,
+	"mcpvisor.start is none of eager, on_use"},
+    {"{\"command\":\"x\",\"mcpvisor\":{\"upstream_failure\":true}}", MV_CONF,
+	"mcpvisor.upstream_failure is none of error, tool_error"},
+    {"{\"command\":\"x\",\"mcpvisor\":{\"rescue_errors\":1}}", MV_CONF,
+	"mcpvisor.rescue_errors is neither true nor false"},
+    {"{\"command\":\"x\",\"mcpvisor\":{\"uri_prefix\":1}}", MV_CONF,
+	"mcpvisor.uri_prefix is not a string"},
+    {"{\"command\":\"x\",\"mcpvisor\":{\"uri_prefix\":\"a b\"}}", MV_CONF,
+	"mcpvisor.uri_prefix has a character"},
+    {"{\"command\":\"x\",\"mcpvisor\":{\"queue_bytes\":0}}", MV_CONF,
+	"mcpvisor.queue_bytes is not a whole number from 1 to"},
 };
 
 START_TEST(test_broken)
@@ -161,28 +144,6 @@ START_TEST(test_own_path_stays)
 	ck_assert_str_eq(env_get(c, "MY"), "");
 	ck_assert_ptr_null(env_get(c, "MCPVISOR_TEST_SECRET"));
 	unsetenv("MCPVISOR_TEST_SECRET");
-	import_free(&r);
-}
-END_TEST
-
-START_TEST(test_options)
-{
-	struct import_result r;
-	struct upstream_conf *c;
-
-	c = parse_entry(
-	    "{\"command\":\"x\",\"mcpvisor\":{\"prefix\":\"\",\"era\":\"modern\","
-	    "\"probe_ms\":1,\"start_ms\":2,\"call_ms\":3,\"call_max_ms\":4,"
-	    "\"restart_base_ms\":5}}",
-	    &r);
-	ck_assert_int_eq(c->broken, MV_OK);
-	ck_assert_str_eq(c->prefix, "");
-	ck_assert_int_eq(c->era, ERA_MODERN);
-	ck_assert_uint_eq(c->probe_ms, 1);
-	ck_assert_uint_eq(c->start_ms, 2);
-	ck_assert_uint_eq(c->call_ms, 3);
-	ck_assert_uint_eq(c->call_max_ms, 4);
-	ck_assert_uint_eq(c->restart_base_ms, 5);
 	import_free(&r);
 }
 END_TEST
@@ -384,7 +345,6 @@ main(void)
 	tcase_add_loop_test(tc, test_broken, 0, sizeof broken / sizeof *broken);
 	tcase_add_test(tc, test_entry);
 	tcase_add_test(tc, test_own_path_stays);
-	tcase_add_test(tc, test_options);
 	tcase_add_test(tc, test_warnings);
 	tcase_add_test(tc, test_caps);
 	tcase_add_test(tc, test_no_memory);

@@ -45,6 +45,15 @@ static const struct {
     {"{\"error\":{\"code\":-1,\"message\":\"m\",\"data\":{\"code\":2}}}",
 	"ERROR={\"code\":-1,\"message\":\"m\",\"data\":{\"code\":2}} E_CODE=-1 "
 	"E_MESSAGE=\"m\" E_DATA={\"code\":2} "},
+    {"{\"params\":{\"_meta\":{\"traceparent\":\"a\",\"tracestate\":\"b\",\"Traceparent\":"
+     "1,"
+     "\"traceparent\":2}}}",
+	"PARAMS={\"_meta\":{\"traceparent\":\"a\",\"tracestate\":\"b\",\"Traceparent\":"
+	"1,"
+	"\"traceparent\":2}} P_META={\"traceparent\":\"a\",\"tracestate\":\"b\","
+	"\"Traceparent\":1,\"traceparent\":2} M_TRACEPARENT=\"a\" "},
+    {"{\"params\":{\"traceparent\":\"a\"},\"traceparent\":\"b\"}",
+	"PARAMS={\"traceparent\":\"a\"} "},
     /* escapes in keys */
     {"{\"params\":{\"n\\u0061me\":1,\"\\u005Fmeta\":2}}",
 	"PARAMS={\"n\\u0061me\":1,\"\\u005Fmeta\":2} P_NAME=1 P_META=2 "},

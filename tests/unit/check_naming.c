@@ -133,8 +133,9 @@ START_TEST(publishes_names)
 	buf_init(&out, 4096);
 	/* What stands before it is not part of it. */
 	buf_add_str(&out, "before:");
-	naming_publish(names[_i].upstream, names[_i].prefix, names[_i].name,
-	    strlen(names[_i].name), names[_i].form, &out);
+	naming_publish(
+	    &(struct naming){names[_i].upstream, names[_i].prefix, CAP_NAME_BYTES},
+	    names[_i].name, strlen(names[_i].name), names[_i].form, &out);
 	ck_assert_str_eq(buf_cstr(&out) + 7, names[_i].published);
 	ck_assert_uint_le(out.len - 7, CAP_NAME_BYTES);
 	buf_fini(&out);
@@ -153,7 +154,8 @@ START_TEST(short_forms_differ)
 		int n = snprintf(name, sizeof(name), "%s%03u", X60, i);
 
 		buf_reset(&out);
-		naming_publish("alpha", NULL, name, (size_t)n, NAMING_PREFERRED, &out);
+		naming_publish(&(struct naming){"alpha", NULL, CAP_NAME_BYTES}, name,
+		    (size_t)n, NAMING_PREFERRED, &out);
 		ck_assert_uint_eq(out.len, CAP_NAME_BYTES);
 		memcpy(seen[i], buf_cstr(&out), out.len + 1);
 		for (unsigned k = 0; k < i; k++)
@@ -163,12 +165,42 @@ START_TEST(short_forms_differ)
 }
 END_TEST
 
+static const struct {
+	size_t budget;
+	const char *name, *published;
+	enum naming_form form;
+} budgets[] = {
+    {24, "123456789012345678901234", "123456789012345678901234", NAMING_PREFERRED},
+    {24, "1234567890123456789012345", "123456789012345_13c9856f", NAMING_PREFERRED},
+    {25, "1234567890123456789012345", "1234567890123456789012345", NAMING_PREFERRED},
+    {24, "123456789012345678901234", "1234567_49ee39ee5f350739", NAMING_HASHED},
+    {24, "t", "t_13fad4a3f6d6d69f", NAMING_HASHED},
+    {128, X60 X60 "12345678", X60 X60 "12345678", NAMING_PREFERRED},
+    {128, X60 X60 "123456789", X60 "xxxxxxxxxx" X10 X10 X10 X10 "xxxxxxxxx_88f98900",
+	NAMING_PREFERRED},
+};
+
+START_TEST(budget_is_kept)
+{
+	struct naming y = {"alpha", "", budgets[_i].budget};
+	struct buf out;
+
+	buf_init(&out, 4096);
+	naming_publish(
+	    &y, budgets[_i].name, strlen(budgets[_i].name), budgets[_i].form, &out);
+	ck_assert_str_eq(buf_cstr(&out), budgets[_i].published);
+	ck_assert_uint_le(out.len, y.budget);
+	buf_fini(&out);
+}
+END_TEST
+
 START_TEST(full_buffer_is_no_name)
 {
 	struct buf out;
 
 	buf_init(&out, 5);
-	naming_publish("alpha", NULL, "echo", 4, NAMING_HASHED, &out);
+	naming_publish(&(struct naming){"alpha", NULL, CAP_NAME_BYTES}, "echo", 4,
+	    NAMING_HASHED, &out);
 	ck_assert_int_eq(out.err, MV_TOO_LONG);
 	buf_fini(&out);
 }
@@ -188,6 +220,8 @@ main(void)
 	tcase_add_test(tc, any_bytes_come_back);
 	tcase_add_loop_test(
 	    tc, publishes_names, 0, (int)(sizeof(names) / sizeof(names[0])));
+	tcase_add_loop_test(
+	    tc, budget_is_kept, 0, (int)(sizeof(budgets) / sizeof(budgets[0])));
 	tcase_add_test(tc, short_forms_differ);
 	tcase_add_test(tc, full_buffer_is_no_name);
 	srunner_run_all(sr, CK_ENV);

@@ -305,7 +305,7 @@ START_TEST(short_of_memory)
 	enum mv_err err = MV_NOMEM;
 
 	hearer_init(&h);
-	(void)gateway_route_uri(f->g, text_of(URI_A));
+	(void)gateway_route_uri(f->g, 0, text_of(URI_A));
 	for (unsigned long n = 1; n < 10 && err != MV_OK; n++) {
 		mem_fail_at(n, 0);
 		err = hearer_add(f, &h, URI_A);

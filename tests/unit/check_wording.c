@@ -126,6 +126,50 @@ START_TEST(longest_words_are_still_json)
 }
 END_TEST
 
+START_TEST(failures_as_results)
+{
+	struct wording_failure f = {
+	    .err = MV_DIED, .upstream = "a\"b", .method = METHOD_TOOLS_CALL};
+
+	wording_put_failure_result(&out, "", &f);
+	tree_assert_object(out.data, out.len);
+	ck_assert_str_eq(buf_cstr(&out),
+	    "{\"content\":[{\"type\":\"text\",\"text\":\"Upstream a\\\"b: the upstream "
+	    "ended "
+	    "(tools/call); a retry may help\"}],\"isError\":true}");
+	buf_reset(&out);
+	wording_put_failure_result(&out, "\"resultType\":\"complete\",", &f);
+	tree_assert_object(out.data, out.len);
+	ck_assert_ptr_eq(
+	    strstr(buf_cstr(&out), "{\"resultType\":\"complete\",\"content\":["),
+	    out.data);
+}
+END_TEST
+
+static const struct {
+	int64_t code;
+	const char *message, *text; /* message "": absent */
+} rescued[] = {
+    {-32602, "\"bad \\u0041\\\"\\n\"", "bad \\u0041\\\"\\n (JSON-RPC error -32602)"},
+    {-32603, "\"\"", "(JSON-RPC error -32603)"},
+    {-32603, "", "(JSON-RPC error -32603)"},
+    {1, "{\"a\":1}", "(JSON-RPC error 1)"},
+};
+
+START_TEST(errors_as_results)
+{
+	char want[256];
+
+	wording_put_error_result(
+	    &out, "", rescued[_i].code, text_of(rescued[_i].message));
+	(void)snprintf(want, sizeof(want),
+	    "{\"content\":[{\"type\":\"text\",\"text\":\"%s\"}],\"isError\":true}",
+	    rescued[_i].text);
+	tree_assert_object(out.data, out.len);
+	ck_assert_str_eq(buf_cstr(&out), want);
+}
+END_TEST
+
 START_TEST(plain_errors)
 {
 	wording_put_error(&out, -32601, "Method not found");
@@ -222,6 +266,9 @@ main(void)
 	    (int)(sizeof(failures) / sizeof(failures[0])));
 	tcase_add_loop_test(tc, every_error_has_words, 0, MV_ERR_MAX + 1);
 	tcase_add_test(tc, longest_words_are_still_json);
+	tcase_add_test(tc, failures_as_results);
+	tcase_add_loop_test(
+	    tc, errors_as_results, 0, (int)(sizeof(rescued) / sizeof(rescued[0])));
 	tcase_add_test(tc, plain_errors);
 	tcase_add_loop_test(
 	    tc, unknown_names, 0, (int)(sizeof(unknowns) / sizeof(unknowns[0])));

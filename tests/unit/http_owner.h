@@ -19,7 +19,8 @@ static struct loop *l;
 static struct http_server *srv;
 static struct http_server_opts opts;
 static struct http_exchange *held[HELD_MAX]; /* by user */
-static int heads, requests, ends, gones, drains;
+static int heads, requests, ends, gones, drains, closes;
+static int adds, doors[2]; /* connections that were given to the server; their door */
 static bool free_in_head, free_in_request, free_in_end;
 static struct buf last_body, ended; /* ended: letters of users, capital if gone */
 static char big[1024 * 1024];
@@ -47,6 +48,7 @@ static inline int
 on_head(void *arg, struct http_exchange *x, const struct http_head *h, void **user)
 {
 	ck_assert_ptr_eq(arg, &srv);
+	ck_assert_ptr_eq(http_exchange_door(x), &doors[1]);
 	heads++;
 	*user = &held[(unsigned char)h->path.p[h->path.n - 1]];
 	if (free_in_head) {
@@ -114,6 +116,15 @@ on_end(void *arg, struct http_exchange *x, void *user, bool gone)
 	loop_stop(l, 0);
 }
 
-static const struct http_server_cb cb = {on_head, on_request, on_end};
+static inline void
+on_close(void *arg, void *door)
+{
+	ck_assert_ptr_eq(arg, &srv);
+	ck_assert_ptr_eq(door, &doors[1]);
+	closes++;
+	loop_stop(l, 0);
+}
+
+static const struct http_server_cb cb = {on_head, on_request, on_end, on_close};
 
 #endif

@@ -79,7 +79,8 @@ dial(void)
 	(void)buf_reserve(&c->in, 4096); /* not while allocation fails */
 	watch_init(&c->watch, l, c->fd, on_client_ready, c);
 	watch_want(&c->watch, WATCH_READ);
-	http_server_add(srv, fd[1], 7);
+	adds++;
+	http_server_add(srv, fd[1], 7, &doors[1]);
 	return c;
 }
 
@@ -197,7 +198,7 @@ setup(void)
 	opts = http_server_defaults;
 	memset(held, 0, sizeof(held));
 	memset(big, 'b', sizeof(big));
-	heads = requests = ends = gones = drains = 0;
+	heads = requests = ends = gones = drains = adds = closes = 0;
 	free_in_head = free_in_request = free_in_end = false;
 	buf_init(&last_body, sizeof(big) * 4);
 	buf_init(&ended, 4096);
@@ -210,6 +211,8 @@ teardown(void)
 {
 	end_server();
 	ck_assert_int_eq(ends, heads - (free_in_head ? 1 : 0));
+	ck_assert_int_eq(closes, adds);
+	mem_set_budget(0);
 	settle();
 	timer_fini(&bound);
 	loop_free(l);

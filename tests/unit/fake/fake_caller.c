@@ -55,6 +55,13 @@ static const struct call_cb caller_cb = {
 enum mv_err
 caller_start(struct fleet *f, struct caller *k, const char *method, const char *params)
 {
+	return caller_start_in(f, k, 0, method, params);
+}
+
+enum mv_err
+caller_start_in(struct fleet *f, struct caller *k, unsigned view, const char *method,
+    const char *params)
+{
 	struct upstream_call req = {.level = MCP_LV_NOTICE,
 	    .client_info = text_of("{\"name\":\"c\",\"version\":\"1\"}")};
 	struct json_msg *json = mem_xalloc(sizeof(*json));
@@ -78,6 +85,7 @@ caller_start(struct fleet *f, struct caller *k, const char *method, const char *
 	memset(k, 0, sizeof(*k));
 	k->c.cb = &caller_cb;
 	k->c.arg = k;
+	k->owner.view = view;
 	k->c.owner = &k->owner;
 	err = call_start(f->g, &k->c, &req);
 	ck_assert_uint_eq(k->done, 0);

@@ -19,7 +19,10 @@ struct caller {
 /* Starts a call anew with client info {"name":"c","version":"1"} and level notice. */
 enum mv_err caller_start(
     struct fleet *f, struct caller *k, const char *method, const char *params);
-/* The same, and it has to be taken. */
+/* The same by somebody who is shown that view. */
+enum mv_err caller_start_in(struct fleet *f, struct caller *k, unsigned view,
+    const char *method, const char *params);
+/* By one who is shown the first view, and it has to be taken. */
 void caller_begin(
     struct fleet *f, struct caller *k, const char *method, const char *params);
 

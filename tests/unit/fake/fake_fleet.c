@@ -24,27 +24,159 @@ on_line(enum log_level level, const char *line, size_t len, void *arg)
 	(void)arg;
 }
 
+/* ---- confs ---- */
+
+struct upstream_conf *
+fleet_conf_add(struct fleet_conf *c, const char *name)
+{
+	ck_assert_uint_lt(c->n, FLEET_MAX);
+	c->confs[c->n] = upstream_conf_new(name);
+	c->confs[c->n]->enabled = true;
+	return c->confs[c->n++];
+}
+
+struct fleet_conf *
+fleet_conf_new(size_t n)
+{
+	static const char *const names[FLEET_MAX] = {"alpha", "beta", "gamma", "delta"};
+	struct fleet_conf *c = mem_xcalloc(1, sizeof(*c));
+
+	for (size_t i = 0; i < n; i++)
+		(void)fleet_conf_add(c, names[i]);
+	return c;
+}
+
+struct profile_conf *
+fleet_conf_profile(struct fleet_conf *c, const char *name, const char *upstreams)
+{
+	struct profile_conf *p = mem_xcalloc(1, sizeof(*p));
+	size_t n = 0;
+
+	ck_assert_uint_lt(c->n_profiles, FLEET_MAX);
+	p->name = mem_xstrdup(name);
+	p->upstreams = mem_xcalloc(strlen(upstreams) + 2, sizeof(char *));
+	while (*upstreams != '\0') {
+		size_t len = strcspn(upstreams, " ");
+
+		p->upstreams[n++] = mem_xstrndup(upstreams, len);
+		upstreams += len + (upstreams[len] == ' ');
+	}
+	c->profiles[c->n_profiles++] = p;
+	return p;
+}
+
+static void
+fleet_conf_free(struct fleet_conf *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		upstream_conf_free(c->confs[i]);
+	for (size_t i = 0; i < c->n_profiles; i++)
+		profile_conf_free(c->profiles[i]);
+	mem_free(c);
+}
+
+/* ---- what the gateway calls ---- */
+
+static void
+on_made(void *arg, struct upstream *u)
+{
+	struct fleet *f = arg;
+
+	f->made++;
+	f->last_made = u;
+	if (f->on_made != NULL)
+		f->on_made(f, u);
+}
+
+static void
+on_memory(void *arg, struct upstream *u)
+{
+	struct fleet *f = arg;
+
+	f->memories++;
+	f->last_memory = u;
+}
+
+static void
+on_released(void *arg)
+{
+	struct fleet *f = arg;
+	struct fleet_conf *c = f->old;
+
+	ck_assert_msg(c != NULL, "released more often than replaced");
+	f->released++;
+	f->old = c->next;
+	fleet_conf_free(c);
+}
+
+static struct gateway_opts
+fleet_opts(struct fleet *f)
+{
+	struct gateway_opts o = {.confs = f->conf->confs,
+	    .n = f->conf->n,
+	    .profiles = (const struct profile_conf *const *)f->conf->profiles,
+	    .n_profiles = f->conf->n_profiles,
+	    .list_wait_ms = FLEET_WAIT_MS,
+	    .on_made = on_made,
+	    .on_memory = on_memory,
+	    .on_released = on_released,
+	    .arg = f};
+
+	return o;
+}
+
+/* ---- fleets ---- */
+
+void
+fleet_look(struct fleet *f)
+{
+	f->n = gateway_count(f->g);
+	f->confs = f->conf->confs;
+	for (size_t i = 0; i < f->n; i++)
+		f->u[i] = gateway_upstream(f->g, i);
+}
+
+struct fleet *
+fleet_from(struct fleet_conf *c)
+{
+	struct fleet *f = mem_xcalloc(1, sizeof(*f));
+	struct gateway_opts o;
+
+	log_set_sink(on_line, NULL);
+	f->loop = loop_new();
+	f->conf = c;
+	o = fleet_opts(f);
+	f->g = gateway_new(f->loop, NULL, &o);
+	ck_assert_uint_eq(gateway_count(f->g), c->n);
+	fleet_look(f);
+	return f;
+}
+
 struct fleet *
 fleet_new(size_t n, const char *const *prefixes)
 {
-	static const char *const names[FLEET_MAX] = {"alpha", "beta", "gamma", "delta"};
-	struct fleet *f = mem_xcalloc(1, sizeof(*f));
-	struct gateway_opts o = {
-	    .confs = f->confs, .n = n, .list_wait_ms = FLEET_WAIT_MS};
+	struct fleet_conf *c = fleet_conf_new(n);
 
-	log_set_sink(on_line, NULL);
-	f->n = n;
-	f->loop = loop_new();
-	for (size_t i = 0; i < n; i++) {
-		f->confs[i] = upstream_conf_new(names[i]);
-		if (prefixes != NULL && prefixes[i] != NULL)
-			f->confs[i]->prefix = mem_xstrdup(prefixes[i]);
-	}
-	f->g = gateway_new(f->loop, NULL, &o);
-	ck_assert_uint_eq(gateway_count(f->g), n);
 	for (size_t i = 0; i < n; i++)
-		f->u[i] = gateway_upstream(f->g, i);
-	return f;
+		if (prefixes != NULL && prefixes[i] != NULL)
+			c->confs[i]->prefix = mem_xstrdup(prefixes[i]);
+	return fleet_from(c);
+}
+
+void
+fleet_apply(struct fleet *f, struct fleet_conf *c, uint32_t drain_ms)
+{
+	struct gateway_apply_opts o = {.drain_ms = drain_ms};
+	struct fleet_conf **at = &f->old;
+
+	while (*at != NULL)
+		at = &(*at)->next;
+	*at = f->conf;
+	f->conf = c;
+	o.fleet = fleet_opts(f);
+	gateway_apply(f->g, &o);
+	ck_assert_uint_eq(gateway_count(f->g), c->n);
+	fleet_look(f);
 }
 
 void
@@ -69,15 +201,21 @@ fleet_ready(struct fleet *f, size_t i)
 }
 
 struct fleet *
-fleet_running(size_t n)
+fleet_running_from(struct fleet_conf *c)
 {
-	struct fleet *f = fleet_new(n, NULL);
+	struct fleet *f = fleet_from(c);
 
 	gateway_start(f->g);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < f->n; i++)
 		fleet_ready(f, i);
 	ck_assert(gateway_is_settled(f->g));
 	return f;
+}
+
+struct fleet *
+fleet_running(size_t n)
+{
+	return fleet_running_from(fleet_conf_new(n));
 }
 
 struct fleet *
@@ -102,8 +240,13 @@ fleet_free(struct fleet *f)
 {
 	fake_loop_settle(f->loop);
 	gateway_free(f->g);
-	for (size_t i = 0; i < f->n; i++)
-		upstream_conf_free(f->confs[i]);
+	while (f->old != NULL) {
+		struct fleet_conf *c = f->old;
+
+		f->old = c->next;
+		fleet_conf_free(c);
+	}
+	fleet_conf_free(f->conf);
 	loop_free(f->loop);
 	mem_free(f);
 }

@@ -65,10 +65,16 @@ static const struct client_cb peer_cb = {
 struct peer *
 peer_new(struct fleet *f)
 {
+	return peer_new_view(f, 0);
+}
+
+struct peer *
+peer_new_view(struct fleet *f, unsigned view)
+{
 	struct peer *p = mem_xcalloc(1, sizeof(*p));
 
 	p->f = f;
-	p->c = client_new(f->loop, f->g, &peer_cb, p);
+	p->c = client_new(f->loop, f->g, view, &peer_cb, p);
 	return p;
 }
 

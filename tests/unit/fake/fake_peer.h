@@ -24,6 +24,7 @@ struct peer {
 };
 
 struct peer *peer_new(struct fleet *f);
+struct peer *peer_new_view(struct fleet *f, unsigned view);
 /* Nothing unread may be left. */
 void peer_free(struct peer *p);
 /* The message is gone when this returns. */

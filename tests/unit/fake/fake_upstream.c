@@ -51,13 +51,21 @@ upstream_call_free(struct upstream_call_copy *c)
 
 /* ---- life ---- */
 
+static void
+on_idle(void *arg)
+{
+	struct upstream *u = arg;
+
+	if (u->n_calls == 0 && u->cb->on_idle != NULL)
+		u->cb->on_idle(u->arg, u);
+}
+
 struct upstream *
 upstream_new(struct loop *l, struct spawner *sp, const struct upstream_conf *conf,
     const struct upstream_cb *cb, void *arg)
 {
 	struct upstream *u = mem_xcalloc(1, sizeof(*u));
 
-	(void)l;
 	(void)sp;
 	u->magic = FAKE_MAGIC;
 	u->conf = conf;
@@ -65,6 +73,7 @@ upstream_new(struct loop *l, struct spawner *sp, const struct upstream_conf *con
 	u->arg = arg;
 	u->level = MCP_LV_MAX;
 	u->held_tail = &u->held;
+	deferred_init(&u->idle, l, on_idle, u);
 	for (unsigned k = 0; k < LIST_MAX; k++)
 		ulist_init(&u->lists[k], (enum list_kind)k);
 	return u;
@@ -86,6 +95,8 @@ fake_forget(struct upstream_req *r)
 	upstream_call_free(r->held);
 	r->held = NULL;
 	u->n_calls -= r->is_call;
+	if (u->n_calls == 0)
+		deferred_ask(&u->idle);
 	r->u = NULL;
 	r->next = NULL;
 	r->prev = NULL;
@@ -116,6 +127,7 @@ upstream_free(struct upstream *u)
 	if (u == NULL)
 		return;
 	fake_fail_all(u, MV_STOPPING);
+	deferred_cancel(&u->idle);
 	ck_assert_msg(u->watches == NULL, "a watch outlives its upstream");
 	for (size_t i = 0; i < u->n_sent; i++) {
 		mem_free(u->sent[i].params);
@@ -131,16 +143,60 @@ upstream_free(struct upstream *u)
 }
 
 void
-upstream_start(struct upstream *u)
+fake_begin(struct upstream *u)
 {
-	ck_assert_uint_eq(u->magic, FAKE_MAGIC);
-	u->starts++;
 	if (u->conf->broken != MV_OK) {
 		fake_upstream_set_state(u, UPSTREAM_ST_PARKED, u->conf->broken_text);
 		fake_upstream_settle(u);
 	} else {
 		u->state = UPSTREAM_ST_PROBE;
 	}
+}
+
+void
+upstream_start(struct upstream *u)
+{
+	ck_assert_uint_eq(u->magic, FAKE_MAGIC);
+	u->starts++;
+	if (u->conf->broken == MV_OK && u->conf->start == START_ON_USE &&
+	    u->lists[LIST_TOOLS].is_known)
+		u->state = UPSTREAM_ST_ASLEEP;
+	else
+		fake_begin(u);
+}
+
+void
+upstream_wake(struct upstream *u)
+{
+	ck_assert_uint_eq(u->magic, FAKE_MAGIC);
+	u->wakes++;
+	if (u->state == UPSTREAM_ST_ASLEEP || u->state == UPSTREAM_ST_DOWN ||
+	    u->state == UPSTREAM_ST_PARKED)
+		fake_begin(u);
+}
+
+void
+upstream_restart(struct upstream *u, const char *reason)
+{
+	ck_assert_ptr_nonnull(reason);
+	u->restarts++;
+	fake_fail_all(u, MV_DIED);
+	fake_begin(u);
+}
+
+void
+upstream_set_conf(struct upstream *u, const struct upstream_conf *conf)
+{
+	ck_assert_str_eq(u->conf->name, conf->name);
+	u->confs++;
+	u->conf = conf;
+}
+
+void
+upstream_hold(struct upstream *u, bool hold)
+{
+	ck_assert(hold || u->holds > 0);
+	u->holds += hold ? 1u : -1u;
 }
 
 void
@@ -249,6 +305,9 @@ fake_transmit(struct upstream *u, struct upstream_req *r, const struct upstream_
 	if (c->target.put != NULL)
 		json_edit_add(
 		    &ed, c->target.off, c->target.len, c->target.put, c->target.put_len);
+	if (c->arguments.put != NULL)
+		json_edit_add(&ed, c->arguments.off, c->arguments.len, c->arguments.put,
+		    c->arguments.put_len);
 	if (c->json->slot[JSON_PARAMS].len != 0)
 		n = json_edit_pieces(c->base, c->json->slot[JSON_PARAMS], &ed, iov);
 	buf_init(&b, CAP_MESSAGE_BYTES);
@@ -311,6 +370,9 @@ upstream_send(struct upstream *u, struct upstream_req *r, const struct upstream_
 	r->is_call = true;
 	if (err != MV_OK)
 		return err;
+	u->stats.calls++;
+	if (u->state == UPSTREAM_ST_ASLEEP)
+		upstream_wake(u);
 	if (u->state != UPSTREAM_ST_READY)
 		return fake_hold(u, r, c);
 	fake_transmit(u, r, c);
@@ -353,6 +415,24 @@ size_t
 upstream_in_flight(const struct upstream *u)
 {
 	return u->n_calls;
+}
+
+struct upstream_stats
+upstream_stats(const struct upstream *u)
+{
+	struct upstream_stats st = u->stats;
+
+	for (const struct upstream_req *r = u->held; r != NULL; r = r->next)
+		st.held++;
+	return st;
+}
+
+void
+upstream_note_busy(struct upstream *u)
+{
+	u->stats.calls++;
+	u->stats.failed++;
+	u->stats.busy++;
 }
 
 void

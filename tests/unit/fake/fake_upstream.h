@@ -37,6 +37,10 @@ void fake_upstream_set_instructions(struct upstream *u, const char *text);
 void fake_upstream_set_state(
     struct upstream *u, enum upstream_state st, const char *reason);
 void fake_upstream_settle(struct upstream *u); /* reports it, once */
+/* Reports that what it would remember is new. */
+void fake_upstream_memory(struct upstream *u);
+/* What upstream_stats returns, but for what is counted here: calls, busy, held. */
+struct upstream_stats *fake_upstream_stats(struct upstream *u);
 /* Every send is refused with err; MV_OK ends that. */
 void fake_upstream_refuse(struct upstream *u, enum mv_err err);
 /* upstream_stop reports at once, or when fake_upstream_stopped says so. */
@@ -51,6 +55,10 @@ const struct fake_sent *fake_upstream_last(const struct upstream *u); /* there i
 enum mcp_level fake_upstream_level(const struct upstream *u);
 unsigned fake_upstream_refreshes(const struct upstream *u, enum list_kind kind);
 unsigned fake_upstream_starts(const struct upstream *u);
+unsigned fake_upstream_wakes(const struct upstream *u);
+unsigned fake_upstream_restarts(const struct upstream *u);
+unsigned fake_upstream_confs(const struct upstream *u); /* upstream_set_conf */
+unsigned fake_upstream_holds(const struct upstream *u); /* now */
 unsigned fake_upstream_stops(const struct upstream *u);
 struct child_ladder fake_upstream_ladder(const struct upstream *u);
 size_t fake_upstream_n_watches(const struct upstream *u); /* now */

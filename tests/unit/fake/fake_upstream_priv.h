@@ -5,6 +5,8 @@
 
 #include "fake/fake_upstream.h"
 
+#include "mcpvisor/loop.h"
+
 #define FAKE_MAGIC 0x66616b65u
 
 struct upstream {
@@ -25,11 +27,16 @@ struct upstream {
 	size_t n_sent, n_calls;
 	enum mcp_level level;
 	unsigned refreshes[LIST_MAX], starts, stops, watched;
+	unsigned wakes, restarts, confs, holds;
+	struct upstream_stats stats;
+	struct deferred idle;
 	struct child_ladder ladder;
 	struct upstream_watch *watches;
 	enum fake_watching watching;
 };
 
+/* Its first answer is near, whatever it was. */
+void fake_begin(struct upstream *u);
 /* Out of every list; its memory is its owner's. */
 void fake_forget(struct upstream_req *r);
 void fake_end(struct upstream_req *r, const struct outcome *o);

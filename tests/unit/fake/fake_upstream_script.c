@@ -37,6 +37,92 @@ fake_upstream_list(struct upstream *u, enum list_kind kind, const char *result)
 	u->cb->on_list(u->arg, u, kind, changed);
 }
 
+/* ---- what it would remember: a text of the fake's own ---- */
+
+#define FAKE_MEMORY "fake memory\n"
+
+static void
+fake_put_part(struct buf *out, const void *p, size_t n)
+{
+	uint32_t len = (uint32_t)n;
+
+	buf_add(out, &len, sizeof(len));
+	buf_add(out, p, n);
+}
+
+static bool
+fake_take_part(struct jtext *in, struct jtext *part)
+{
+	uint32_t len;
+
+	if (in->n < sizeof(len))
+		return false;
+	memcpy(&len, in->p, sizeof(len));
+	if (in->n - sizeof(len) < len)
+		return false;
+	*part = (struct jtext){in->p + sizeof(len), len};
+	*in = (struct jtext){part->p + len, in->n - sizeof(len) - len};
+	return true;
+}
+
+void
+upstream_put_memory(const struct upstream *u, struct buf *out)
+{
+	struct buf b;
+
+	if (!u->lists[LIST_TOOLS].is_known)
+		return;
+	buf_add_str(out, FAKE_MEMORY);
+	fake_put_part(out, &u->caps, sizeof(u->caps));
+	fake_put_part(out, u->instructions ? u->instructions : "",
+	    u->instructions ? strlen(u->instructions) : 0);
+	buf_init(&b, CAP_MESSAGE_BYTES);
+	for (unsigned k = 0; k < LIST_MAX; k++) {
+		const struct ulist *l = &u->lists[k];
+
+		buf_reset(&b);
+		buf_addf(&b, "{\"%s\":[", list_member((enum list_kind)k));
+		for (uint32_t i = 0; i < l->n; i++) {
+			buf_add_str(&b, i > 0 ? "," : "");
+			json_put(&b, ulist_def(l, i));
+		}
+		buf_add_str(&b, "]}");
+		fake_put_part(out, b.data, b.len);
+	}
+	buf_fini(&b);
+}
+
+enum mv_err
+upstream_take_memory(struct upstream *u, const char *p, size_t n)
+{
+	struct jtext in = {p, n}, part[LIST_MAX + 2], cursor;
+	size_t head = strlen(FAKE_MEMORY);
+	unsigned skipped;
+
+	ck_assert_uint_eq(u->starts, 0);
+	if (n < head || memcmp(p, FAKE_MEMORY, head) != 0)
+		return MV_PROTOCOL;
+	in = (struct jtext){p + head, n - head};
+	for (size_t i = 0; i < LIST_MAX + 2; i++)
+		if (!fake_take_part(&in, &part[i]))
+			return MV_PROTOCOL;
+	memcpy(&u->caps, part[0].p, sizeof(u->caps));
+	mem_free(u->instructions);
+	u->instructions = part[1].n ? mem_xstrndup(part[1].p, part[1].n) : NULL;
+	for (unsigned k = 0; k < LIST_MAX; k++) {
+		struct ulist *l = &u->lists[k];
+
+		ulist_fini(l);
+		ulist_init(l, (enum list_kind)k);
+		ck_assert_int_eq(
+		    ulist_add_page(l, part[k + 2], &cursor, &skipped), MV_OK);
+		l->is_known = true;
+		l->ttl_ms = 0;
+	}
+	u->settled = true;
+	return MV_OK;
+}
+
 void
 fake_upstream_unlist(struct upstream *u, enum list_kind kind)
 {
@@ -81,6 +167,19 @@ fake_upstream_settle(struct upstream *u)
 		return;
 	u->settled = true;
 	u->cb->on_settled(u->arg, u);
+}
+
+void
+fake_upstream_memory(struct upstream *u)
+{
+	if (u->cb->on_memory != NULL)
+		u->cb->on_memory(u->arg, u);
+}
+
+struct upstream_stats *
+fake_upstream_stats(struct upstream *u)
+{
+	return &u->stats;
 }
 
 void
@@ -139,6 +238,30 @@ unsigned
 fake_upstream_starts(const struct upstream *u)
 {
 	return u->starts;
+}
+
+unsigned
+fake_upstream_wakes(const struct upstream *u)
+{
+	return u->wakes;
+}
+
+unsigned
+fake_upstream_restarts(const struct upstream *u)
+{
+	return u->restarts;
+}
+
+unsigned
+fake_upstream_confs(const struct upstream *u)
+{
+	return u->confs;
+}
+
+unsigned
+fake_upstream_holds(const struct upstream *u)
+{
+	return u->holds;
 }
 
 unsigned

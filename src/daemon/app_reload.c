@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A reload: the conf is read into a new snapshot, compared, and put into force.
+ *
+ * Owns: nothing beyond the step itself; the snapshots are the server's.
+ * Driven by: SIGHUP, the control socket.
+ * Invariants: whatever can fail comes before anything is changed; a conf with an error
+ * changes nothing, and the old one goes on.
+ */
+#include "app_serve.h"
+
+#include "mcpvisor/caps.h"
+#include "mcpvisor/client.h"
+#include "mcpvisor/log.h"
+#include "mcpvisor/mem.h"
+#include "mcpvisor/metrics.h"
+#include "mcpvisor/notify.h"
+
+#include <string.h>
+
+/* The gateway has let go of the oldest conf that was replaced. */
+void
+server_on_released(void *arg)
+{
+	struct server *s = arg;
+	struct fleet *f = s->old;
+
+	MCPVISOR_ASSERT(f != NULL);
+	s->old = f->next;
+	if (s->old == NULL)
+		s->old_tail = &s->old;
+	fleet_free(f);
+}
+
+/* Each line of text is a line of the log. */
+static void
+reload_log(enum log_level level, const char *event, const struct buf *text)
+{
+	const char *p = text->data, *end = text->len ? p + text->len : p;
+
+	while (p < end) {
+		const char *nl = memchr(p, '\n', (size_t)(end - p));
+		size_t n = nl ? (size_t)(nl - p) : (size_t)(end - p);
+
+		log_event(level, "reload", event, "text=%s", LOG_ESC(p, n));
+		p += n + 1;
+	}
+}
+
+static enum mv_err
+reload_refuse(struct buf *text)
+{
+	metrics_add(METRIC_RELOADS_REFUSED, 1);
+	reload_log(LOG_LV_ERROR, "refused", text);
+	return MV_CONF;
+}
+
+static struct fleet *
+reload_read(const struct server *s, struct buf *text)
+{
+	struct conf_errors e;
+	struct fleet *f = fleet_load(s->a, &e);
+
+	for (size_t i = 0; i < e.n; i++) {
+		buf_add_str(text, e.v[i]);
+		buf_add_char(text, '\n');
+	}
+	if (e.n_more > 0)
+		buf_addf(text, "and %zu more errors\n", e.n_more);
+	conf_errors_free(&e);
+	return f;
+}
+
+/* Binds what is new. False: text says why, and nothing has changed. */
+static bool
+reload_listen(struct server *s, const struct fleet *f, struct buf *text)
+{
+	struct mv_errtext et = {.line = 0};
+	size_t n = 0;
+	struct endpoint_listen *rows;
+	bool ok;
+
+	/* The defaults were bound as far as they could be. */
+	if (s->a->listen[0] != NULL ||
+	    (f->conf->n_listen == 0 && s->fleet->conf->n_listen == 0))
+		return true;
+	rows = server_rows(s, f, &n, &et);
+	ok = rows != NULL && endpoint_http_set_listen(s->endpoint, rows, n, &et) == MV_OK;
+	if (!ok)
+		buf_addf(text, "listen: %s%s%s\n", et.file, et.file[0] ? ": " : "",
+		    et.message);
+	else
+		server_log_addresses(s);
+	mem_free(rows);
+	return ok;
+}
+
+/* From here on nothing fails. */
+static void
+reload_apply(struct server *s, struct fleet *f)
+{
+	struct endpoint_http_opts eo = endpoint_http_defaults;
+	struct gateway_apply_opts go = {.drain_ms = f->conf->reload_drain_ms};
+	struct fleet *was = s->fleet;
+
+	server_put_endpoint_opts(s, f, &eo);
+	endpoint_http_set_opts(s->endpoint, &eo);
+	fleet_settle(s->a, f);
+	client_log_calls(f->conf->log.calls);
+	was->next = NULL;
+	*s->old_tail = was;
+	s->old_tail = &was->next;
+	s->fleet = f;
+	fleet_put_opts(f, &go.fleet);
+	gateway_apply(s->gateway, &go);
+}
+
+enum mv_err
+server_reload(struct server *s, bool dry_run, struct buf *text)
+{
+	struct fleet *f;
+
+	if (s->stopping)
+		return MV_STOPPING;
+	if (s->a->conf_file == NULL && s->a->mcp_json == NULL) {
+		buf_add_str(text, "there is no conf to read: the demo runs\n");
+		return MV_UNSUPPORTED;
+	}
+	f = reload_read(s, text);
+	if (f == NULL)
+		return dry_run ? MV_CONF : reload_refuse(text);
+	(void)conf_diff(s->fleet->conf, f->conf, text);
+	if (dry_run) {
+		fleet_free(f);
+		return MV_OK;
+	}
+	notify_reloading(s->notify);
+	if (!reload_listen(s, f, text)) {
+		fleet_free(f);
+		notify_ready(s->notify);
+		return reload_refuse(text);
+	}
+	reload_log(LOG_LV_NOTICE, "change", text);
+	fleet_warn(f);
+	reload_apply(s, f);
+	s->reloads++;
+	metrics_add(METRIC_RELOADS, 1);
+	LOG_NOTICE("reload", "done", "upstreams=%zu", f->n);
+	notify_ready(s->notify);
+	return MV_OK;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of "serve" share. */
+#ifndef MCPVISOR_APP_SERVE_H
+#define MCPVISOR_APP_SERVE_H
+
+#include "app_priv.h"
+
+#include "mcpvisor/buf.h"
+#include "mcpvisor/endpoint_http.h"
+#include "mcpvisor/loop.h"
+
+struct server {
+	struct app *a;
+	struct fleet *fleet; /* in force */
+	struct fleet *old,
+	    **old_tail; /* what the gateway has not let go of, oldest first */
+	struct loop *loop;
+	struct spawner *spawner;
+	struct gateway *gateway;
+	struct endpoint_http *endpoint;
+	struct state *state;
+	struct control *control;
+	struct notify *notify;
+	struct timer sweep; /* of the state */
+	uint64_t started_ms;
+	unsigned reloads;
+	bool stopping;
+};
+
+/* app_serve.c */
+
+/* The rows that a conf and the command line make together: one allocation, for
+ * mem_free. reserve: views of profiles that the gateway does not know yet are asked for
+ * at it. */
+struct endpoint_listen *server_rows(
+    const struct server *s, const struct fleet *f, size_t *n, struct mv_errtext *et);
+void server_put_endpoint_opts(
+    const struct server *s, const struct fleet *f, struct endpoint_http_opts *o);
+void server_log_addresses(const struct server *s);
+
+/* app_reload.c */
+
+/* Reads the conf anew and, unless dry_run, goes by it. text gets what changes, a line
+ * each; with MV_CONF what is wrong, and nothing has changed. */
+enum mv_err server_reload(struct server *s, bool dry_run, struct buf *text);
+void server_on_released(void *arg);
+
+/* app_status.c */
+void server_put_status(void *arg, struct buf *out);
+
+#endif

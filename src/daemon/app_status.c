@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The status of the daemon as one JSON object, and as tables for people.
+ *
+ * Driven by: the control socket (put), "mcpvisor status" (print).
+ * Invariants: every number comes from the object that it is about, at the moment of the
+ * question; nothing here can change anything.
+ */
+#include "app_status.h"
+
+#include "app_serve.h"
+
+#include "mcpvisor/clock.h"
+#include "mcpvisor/mem.h"
+#include "mcpvisor/metrics.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+static json_t *
+number(uint64_t n)
+{
+	return json_integer((json_int_t)n);
+}
+
+/* Text that may come from a peer: what is not UTF-8 shows as nothing. */
+static json_t *
+text(const char *s)
+{
+	json_t *j = s != NULL && s[0] != '\0' ? json_string(s) : NULL;
+
+	return j != NULL ? j : json_null();
+}
+
+/* A call ends on three axes; they are never folded into one. */
+static json_t *
+status_of_calls(const struct upstream_stats *st, size_t in_flight)
+{
+	uint64_t results = st->returned - st->rpc_errors;
+
+	return json_pack("{s:o, s:o, s:{s:o, s:o, s:o, s:o, s:o, s:o, s:o}, "
+			 "s:{s:o, s:o}, s:{s:o}}",
+	    "total", number(st->calls), "in_flight", number(in_flight), "transport",
+	    "returned", number(results), "error", number(st->rpc_errors), "timeout",
+	    number(st->timeouts), "busy", number(st->busy), "cancelled",
+	    number(st->cancelled), "died",
+	    number(st->failed - st->timeouts > st->busy
+		       ? st->failed - st->timeouts - st->busy
+		       : 0),
+	    "failed", number(st->failed), "tool", "ok", number(results - st->tool_errors),
+	    "is_error", number(st->tool_errors), "answer", "unknown",
+	    number(results - st->tool_errors));
+}
+
+static json_t *
+status_of_lists(const struct upstream *u)
+{
+	json_t *o = json_object();
+
+	for (unsigned k = 0; k < LIST_MAX; k++) {
+		const struct ulist *l = upstream_list(u, (enum list_kind)k);
+
+		(void)json_object_set_new(o, list_member((enum list_kind)k),
+		    l->is_known ? number(l->n) : json_null());
+	}
+	return o;
+}
+
+static json_t *
+status_of_upstream(const struct gateway *g, const struct upstream *u)
+{
+	struct upstream_stats st = upstream_stats(u);
+
+	return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+			 "s:{s:o, s:o, s:o}, s:o}",
+	    "name", text(upstream_name(u)), "state",
+	    upstream_state_text(upstream_state(u)), "reason", text(upstream_reason(u)),
+	    "state_ms", number(st.state_ms), "pid",
+	    st.pid > 0 ? number((uint64_t)st.pid) : json_null(), "restarts",
+	    number(st.restarts), "next_start_ms",
+	    st.next_ms > 0 ? number(st.next_ms) : json_null(), "revision",
+	    text(upstream_revision_text(u)), "instances",
+	    number(gateway_count_instances(g, u)), "lists", status_of_lists(u), "calls",
+	    status_of_calls(&st, upstream_in_flight(u)), "queue", "held", number(st.held),
+	    "held_bytes", number(st.held_bytes), "out_bytes", number(st.out_bytes),
+	    "noise_lines", number(st.noise_lines));
+}
+
+static uint64_t
+status_resident(void)
+{
+	unsigned long pages = 0, resident = 0;
+	FILE *f = fopen("/proc/self/statm", "re");
+
+	if (f == NULL)
+		return 0;
+	if (fscanf(f, "%lu %lu", &pages, &resident) != 2)
+		resident = 0;
+	(void)fclose(f);
+	return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static json_t *
+status_of_counters(void)
+{
+	json_t *o = json_object();
+
+	for (unsigned i = 0; i < METRIC_MAX; i++)
+		(void)json_object_set_new(
+		    o, metrics_name((enum metric)i), number(metrics_get((enum metric)i)));
+	return o;
+}
+
+static json_t *
+status_of_listen(const struct server *s)
+{
+	json_t *a = json_array();
+	const char *bound;
+
+	for (size_t i = 0; (bound = endpoint_http_address(s->endpoint, i)) != NULL; i++)
+		(void)json_array_append_new(a, text(bound));
+	return a;
+}
+
+void
+server_put_status(void *arg, struct buf *out)
+{
+	struct server *s = arg;
+	struct endpoint_stats e = endpoint_http_stats(s->endpoint);
+	json_t *upstreams = json_array(), *o;
+	char *dump;
+
+	for (size_t i = 0; i < gateway_count(s->gateway); i++)
+		(void)json_array_append_new(upstreams,
+		    status_of_upstream(s->gateway, gateway_upstream(s->gateway, i)));
+	o = json_pack("{s:s, s:i, s:o, s:o, s:i, s:b, s:o, s:{s:o, s:o, s:o, s:o}, "
+		      "s:{s:o, s:o, s:o}, s:o, s:o}",
+	    "version", MCPVISOR_VERSION, "pid", (int)getpid(), "uptime_ms",
+	    number(clock_now_ms() - s->started_ms), "conf",
+	    text(s->a->conf_file ? s->a->conf_file : s->a->mcp_json), "reloads",
+	    (int)s->reloads, "stopping", s->stopping, "listen", status_of_listen(s),
+	    "clients", "sessions", number(e.sessions), "connections",
+	    number(e.connections), "streams", number(e.streams), "in_flight",
+	    number(e.in_flight), "memory", "in_use", number(mem_in_use()), "budget",
+	    mem_budget() > 0 ? number(mem_budget()) : json_null(), "resident",
+	    number(status_resident()), "upstreams", upstreams, "counters",
+	    status_of_counters());
+	dump = o != NULL ? json_dumps(o, JSON_COMPACT) : NULL;
+	buf_add_str(out, dump != NULL ? dump : "{}");
+	mem_free(dump);
+	json_decref(o);
+}
+
+/* ---- for people ---- */
+
+static json_int_t
+at(const json_t *o, const char *a, const char *b)
+{
+	const json_t *v = json_object_get(o, a);
+
+	return json_integer_value(b != NULL ? json_object_get(v, b) : v);
+}
+
+static const char *
+string_at(const json_t *o, const char *key)
+{
+	const char *s = json_string_value(json_object_get(o, key));
+
+	return s != NULL ? s : "";
+}
+
+/* 90 s, 15 min, 2 h, 3 d: two digits are enough to read. */
+static void
+print_span(char out[32], json_int_t ms)
+{
+	static const struct {
+		json_int_t ms;
+		const char *unit;
+	} units[] = {
+	    {86400000, "d"}, {3600000, "h"}, {60000, "min"}, {1000, "s"}, {1, "ms"}};
+	size_t i = 0;
+
+	while (i < 4 && ms < 2 * units[i].ms)
+		i++;
+	(void)snprintf(
+	    out, 32, "%" JSON_INTEGER_FORMAT " %s", ms / units[i].ms, units[i].unit);
+}
+
+static void
+print_bytes(char out[32], json_int_t n)
+{
+	if (n < 10240)
+		(void)snprintf(out, 32, "%" JSON_INTEGER_FORMAT " B", n);
+	else if (n < (json_int_t)10 * 1024 * 1024)
+		(void)snprintf(out, 32, "%" JSON_INTEGER_FORMAT " KiB", n / 1024);
+	else
+		(void)snprintf(
+		    out, 32, "%" JSON_INTEGER_FORMAT " MiB", n / (1024 * 1024));
+}
+
+/* No control byte gets out; cut to what is left of the line. */
+static void
+print_reason(FILE *out, const char *s, int room)
+{
+	int n = 0;
+
+	for (; *s != '\0' && (room <= 0 || n < room); s++, n++)
+		(void)fputc((unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s, out);
+}
+
+#define COLUMNS_FORMAT "%-*.*s  %-8s %8s %7s %8s %6s %6s %6s %5s  "
+
+static void
+print_upstream(const json_t *u, FILE *out, int name_width, unsigned width)
+{
+	const json_t *calls = json_object_get(u, "calls");
+	char span[32], pid[24] = "-", n[5][24];
+	const char *name = string_at(u, "name");
+	int used;
+
+	print_span(span, at(u, "state_ms", NULL));
+	if (json_is_integer(json_object_get(u, "pid")))
+		(void)snprintf(
+		    pid, sizeof(pid), "%" JSON_INTEGER_FORMAT, at(u, "pid", NULL));
+	(void)snprintf(n[0], 24, "%" JSON_INTEGER_FORMAT, at(calls, "total", NULL));
+	(void)snprintf(
+	    n[1], 24, "%" JSON_INTEGER_FORMAT, at(calls, "transport", "failed"));
+	(void)snprintf(n[2], 24, "%" JSON_INTEGER_FORMAT, at(calls, "tool", "is_error"));
+	(void)snprintf(n[3], 24, "%" JSON_INTEGER_FORMAT, at(calls, "in_flight", NULL));
+	(void)snprintf(n[4], 24, "%" JSON_INTEGER_FORMAT, at(u, "restarts", NULL));
+	used = fprintf(out, COLUMNS_FORMAT, name_width, name_width, name,
+	    string_at(u, "state"), span, pid, n[0], n[1], n[2], n[3], n[4]);
+	print_reason(out, string_at(u, "reason"), width > 0 ? (int)width - used : 0);
+	(void)fputc('\n', out);
+}
+
+void
+status_print(const json_t *status, FILE *out, unsigned width)
+{
+	const json_t *upstreams = json_object_get(status, "upstreams"), *u;
+	char up[32], use[32], rss[32];
+	int name_width = 8;
+	size_t i;
+
+	print_span(up, at(status, "uptime_ms", NULL));
+	print_bytes(use, at(status, "memory", "in_use"));
+	print_bytes(rss, at(status, "memory", "resident"));
+	(void)fprintf(out,
+	    "mcpvisor %s, pid %" JSON_INTEGER_FORMAT ", up %s, memory %s in use, %s "
+	    "resident\n",
+	    string_at(status, "version"), at(status, "pid", NULL), up, use, rss);
+	(void)fprintf(out,
+	    "clients: %" JSON_INTEGER_FORMAT " sessions, %" JSON_INTEGER_FORMAT
+	    " connections, %" JSON_INTEGER_FORMAT " requests in flight\n",
+	    at(status, "clients", "sessions"), at(status, "clients", "connections"),
+	    at(status, "clients", "in_flight"));
+	json_array_foreach(json_object_get(status, "listen"), i, u)(void)
+	    fprintf(out, "listening: %s\n", json_string_value(u));
+	json_array_foreach(upstreams, i,
+	    u) if ((int)strlen(string_at(u, "name")) > name_width) name_width =
+	    (int)strlen(string_at(u, "name"));
+	if (name_width > 40)
+		name_width = 40;
+	(void)fprintf(out, "\n" COLUMNS_FORMAT "%s\n", name_width, name_width, "UPSTREAM",
+	    "STATE", "SINCE", "PID", "CALLS", "FAILED", "ERRORS", "OPEN", "STARTS",
+	    "REASON");
+	json_array_foreach(upstreams, i, u) print_upstream(u, out, name_width, width);
+}

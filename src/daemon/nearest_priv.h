@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* Which of some words a misspelt one was meant to be. */
+#ifndef MCPVISOR_NEAREST_PRIV_H
+#define MCPVISOR_NEAREST_PRIV_H
+
+#include <stddef.h>
+
+/* One of n words, or NULL if none is near. */
+const char *nearest_word(const char *wrong, const char *const *words, size_t n);
+
+#endif
