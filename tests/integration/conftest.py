@@ -8,7 +8,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import mcp  # noqa: E402 (path first)
+import conf_served  # noqa: E402 (path first)
+import mcp  # noqa: E402
 import schema  # noqa: E402
 import served  # noqa: E402
 
@@ -59,6 +60,23 @@ def serve_http(binary, tmp_path):
         folder.mkdir()
         both = {**(upstreams or {}), **named}
         running.append(served.Served(binary, folder, both, listen, args, env, state, text))
+        return running[-1]
+
+    yield start
+    end_all(running)
+
+
+@pytest.fixture
+def serve_conf(binary, tmp_path):
+    """serve_conf(more="...", alpha={behaviour}, ...): a daemon steered by a conf file."""
+    running = []
+
+    def start(upstreams=None, **kw):
+        folder = tmp_path / ("conf%d" % len(running))
+        folder.mkdir()
+        own = {k: kw.pop(k) for k in conf_served.OPTIONS if k in kw}
+        running.append(conf_served.ConfServed(binary, folder, {**(upstreams or {}), **kw},
+                                              **own))
         return running[-1]
 
     yield start

@@ -310,7 +310,7 @@ class Client:
     """An MCP client over HTTP, each request on a connection of its own unless told."""
 
     def __init__(self, served, address=None):
-        self.served, self.fixed, self.wires = served, address, []
+        self.served, self.fixed, self.wires, self.path = served, address, [], "/mcp"
         self.era, self.revision, self.session, self.next_id = "legacy", LATEST, None, 0
 
     @property
@@ -329,7 +329,7 @@ class Client:
     def host(self):
         return "localhost" if self.address.startswith("unix:") else self.address
 
-    def http(self, method, headers=None, body=None, target="/mcp", wire=None,
+    def http(self, method, headers=None, body=None, target=None, wire=None,
              version="HTTP/1.1", note=None):
         """Sends one request as it is said; nothing is added but Host and the length."""
         every = {"Host": self.host}
@@ -337,7 +337,7 @@ class Client:
             every["Content-Length"] = str(len(body))
         every.update(headers or {})
         wire = wire or self.wire()
-        wire.send(request(method, target, every, body, version))
+        wire.send(request(method, target or self.path, every, body, version))
         return Answer(wire, method, note)
 
     def base(self, **more):

@@ -43,11 +43,15 @@ class Served:
     def __getitem__(self, name):
         return self.upstreams[name]
 
-    def start(self):
+    def argv(self):
         argv = [str(self.binary), "serve", "--mcp-json", str(self.file), "--log-level",
                 "debug", *self.args]
         for address in self.listen:
             argv += ["--listen", address]
+        return argv
+
+    def start(self):
+        argv = self.argv()
         self.log_lines = []
         self.out = open(self.folder / "stdout", "ab")
         self.proc = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=self.out,

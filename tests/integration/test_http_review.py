@@ -52,7 +52,9 @@ def test_a_session_that_got_its_child_late_does_not_survive_either(serve_http, t
 
 
 def test_a_stop_right_after_the_first_word_is_a_clean_one(binary, tmp_path):
-    argv = [str(binary), "serve"] + ["--listen", "127.0.0.1:0"] * 8
+    argv = [str(binary), "serve"]
+    for i in range(8):
+        argv += ["--listen", "127.0.0.%d:0" % (i + 1)]
     env = {**os.environ, "XDG_STATE_HOME": str(tmp_path), "HOME": str(tmp_path)}
     for _ in range(5):
         proc = subprocess.Popen(argv, stderr=subprocess.PIPE, env=env)
