@@ -19,8 +19,6 @@
 
 #include <jansson.h>
 
-#define OPTIONS_MAX 32
-
 static void
 app_usage(FILE *to)
 {
@@ -300,6 +298,8 @@ const struct app_option app_options[] = {
     {.name = NULL},
 };
 
+#define N_OPTIONS (sizeof(app_options) / sizeof(app_options[0]) - 1)
+
 bool
 app_command_has(const struct command *c, const char *name)
 {
@@ -317,11 +317,10 @@ static bool
 app_parse(struct app *a, int argc, char **argv)
 {
 	bool call = strcmp(a->command->name, "call") == 0;
-	struct option longs[OPTIONS_MAX] = {{.name = NULL}};
+	struct option longs[N_OPTIONS + 1] = {{.name = NULL}};
 	int i, which = 0;
 
-	for (size_t k = 0; app_options[k].name != NULL; k++) {
-		MCPVISOR_ASSERT(k < OPTIONS_MAX - 1);
+	for (size_t k = 0; k < N_OPTIONS; k++) {
 		longs[k].name = app_options[k].name;
 		longs[k].has_arg = app_options[k].metavar != NULL ||
 					   (call && app_options[k].set == set_json)

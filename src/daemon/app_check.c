@@ -76,19 +76,23 @@ on_finding(void *arg, const struct catalog_finding *f)
 	const char *who = upstream_name(f->u), *kind = list_member(f->kind);
 
 	who = LOG_ESC(who, strlen(who));
-	if (f->published.n == 0)
+	if (f->published.n == 0) {
 		check_add(k, false, "%s of %s: %s cannot be published", kind, who,
 		    LOG_ESC(f->original.p, f->original.n));
-	else if (f->owner != NULL)
+	} else if (f->owner != NULL) {
+		const char *owner = upstream_name(f->owner);
+
 		check_add(k, false,
 		    "%s of %s: %s is published as %s, its name is taken by %s", kind, who,
 		    LOG_ESC(f->original.p, f->original.n),
-		    LOG_ESC(f->published.p, f->published.n), upstream_name(f->owner));
-	else
+		    LOG_ESC(f->published.p, f->published.n),
+		    LOG_ESC(owner, strlen(owner)));
+	} else {
 		check_add(k, false, "%s of %s: %s is published as %s (%s)", kind, who,
 		    LOG_ESC(f->original.p, f->original.n),
 		    LOG_ESC(f->published.p, f->published.n),
 		    f->is_short ? "shortened" : "characters are mapped");
+	}
 }
 
 /* Names that a client which puts prefix bytes in front would cut or refuse. */
@@ -112,13 +116,13 @@ check_prefix(struct check *k, unsigned long prefix)
 		for (size_t i = N_LIMITS; i-- > 0;)
 			if (text.len + prefix > client_limits[i] && limit == 0)
 				limit = client_limits[i];
-		if (limit != 0)
-			check_add(k, false,
-			    "%s has %zu characters, with %lu in front %lu: over the %zu "
-			    "that "
-			    "clients take",
-			    LOG_ESC(text.data, text.len), text.len, prefix,
-			    (unsigned long)text.len + prefix, limit);
+		if (limit == 0)
+			continue;
+		check_add(k, false,
+		    "%s has %zu characters, with %lu in front %lu: over the %zu that "
+		    "clients take",
+		    LOG_ESC(text.data, text.len), text.len, prefix,
+		    (unsigned long)text.len + prefix, limit);
 	}
 	buf_fini(&text);
 }
@@ -164,15 +168,16 @@ check_print(const struct check *k)
 		(void)fprintf(is_error ? stderr : stdout, "%s%s\n",
 		    is_error ? "" : "note: ", what ? what : "?");
 	}
-	if (k->fleet == NULL || k->n_errors > 0)
+	if (k->fleet == NULL || k->n_errors > 0) {
 		(void)fprintf(
 		    stderr, "%u error%s\n", k->n_errors, k->n_errors == 1 ? "" : "s");
-	else
+	} else {
 		(void)printf(
 		    "ok: %zu upstreams, %zu profiles; known of earlier runs: %zu "
 		    "tools, %zu prompts, %zu resources\n",
 		    k->fleet->n, k->fleet->conf->n_profiles, k->known[LIST_TOOLS],
 		    k->known[LIST_PROMPTS], k->known[LIST_RESOURCES]);
+	}
 }
 
 static void

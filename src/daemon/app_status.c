@@ -90,18 +90,22 @@ status_of_upstream(const struct gateway *g, const struct upstream *u)
 	    "noise_lines", number(st.noise_lines));
 }
 
+/* The second number of statm, in pages. */
 static uint64_t
 status_resident(void)
 {
-	unsigned long pages = 0, resident = 0;
+	char line[128];
+	const char *second = NULL;
 	FILE *f = fopen("/proc/self/statm", "re");
 
 	if (f == NULL)
 		return 0;
-	if (fscanf(f, "%lu %lu", &pages, &resident) != 2)
-		resident = 0;
+	if (fgets(line, sizeof(line), f) != NULL)
+		second = strchr(line, ' ');
 	(void)fclose(f);
-	return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
+	return second != NULL
+		   ? strtoull(second, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE)
+		   : 0;
 }
 
 static json_t *
@@ -212,7 +216,7 @@ print_reason(FILE *out, const char *s, int room)
 		(void)fputc((unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s, out);
 }
 
-#define COLUMNS_FORMAT "%-*.*s  %-8s %8s %7s %8s %6s %6s %6s %5s  "
+#define COLUMNS_FORMAT "%-*.*s  %-8s %8s %7s %8s %6s %6s %6s %8s  "
 
 static void
 print_upstream(const json_t *u, FILE *out, int name_width, unsigned width)
@@ -241,7 +245,8 @@ print_upstream(const json_t *u, FILE *out, int name_width, unsigned width)
 void
 status_print(const json_t *status, FILE *out, unsigned width)
 {
-	const json_t *upstreams = json_object_get(status, "upstreams"), *u;
+	const json_t *upstreams = json_object_get(status, "upstreams");
+	const json_t *listen = json_object_get(status, "listen");
 	char up[32], use[32], rss[32];
 	int name_width = 8;
 	size_t i;
@@ -258,15 +263,19 @@ status_print(const json_t *status, FILE *out, unsigned width)
 	    " connections, %" JSON_INTEGER_FORMAT " requests in flight\n",
 	    at(status, "clients", "sessions"), at(status, "clients", "connections"),
 	    at(status, "clients", "in_flight"));
-	json_array_foreach(json_object_get(status, "listen"), i, u)(void)
-	    fprintf(out, "listening: %s\n", json_string_value(u));
-	json_array_foreach(upstreams, i,
-	    u) if ((int)strlen(string_at(u, "name")) > name_width) name_width =
-	    (int)strlen(string_at(u, "name"));
+	for (i = 0; i < json_array_size(listen); i++)
+		(void)fprintf(
+		    out, "listening: %s\n", json_string_value(json_array_get(listen, i)));
+	for (i = 0; i < json_array_size(upstreams); i++) {
+		size_t n = strlen(string_at(json_array_get(upstreams, i), "name"));
+
+		name_width = (int)n > name_width ? (int)n : name_width;
+	}
 	if (name_width > 40)
 		name_width = 40;
 	(void)fprintf(out, "\n" COLUMNS_FORMAT "%s\n", name_width, name_width, "UPSTREAM",
-	    "STATE", "SINCE", "PID", "CALLS", "FAILED", "ERRORS", "OPEN", "STARTS",
+	    "STATE", "SINCE", "PID", "CALLS", "FAILED", "ERRORS", "OPEN", "RESTARTS",
 	    "REASON");
-	json_array_foreach(upstreams, i, u) print_upstream(u, out, name_width, width);
+	for (i = 0; i < json_array_size(upstreams); i++)
+		print_upstream(json_array_get(upstreams, i), out, name_width, width);
 }

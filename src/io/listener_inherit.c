@@ -64,16 +64,17 @@ listener_find_inherited(const char *name, struct mv_errtext *et)
 	}
 	if (matches == 1)
 		return found;
-	if (matches == 0)
+	if (matches == 0) {
 		mv_errtext_set(et,
 		    "systemd:%s: the service manager has handed over no socket of that "
 		    "name (LISTEN_FDNAMES)",
 		    name);
-	else
+	} else {
 		mv_errtext_set(et,
 		    "systemd:%s: %d sockets have that name; give each its own "
 		    "FileDescriptorName=",
 		    name, matches);
+	}
 	return -1;
 }
 
