@@ -44,9 +44,8 @@ class Serve:
         size = self.log.stat().st_size if self.log.exists() else 0
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
-                [self.run.command, "serve", "--mcp-json", str(self.run.mcp_json),
-                 "--listen", f"127.0.0.1:{self.port}", "--listen",
-                 f"unix:{self.socket}"],
+                self.argv() + ["--listen", f"127.0.0.1:{self.port}", "--listen",
+                               f"unix:{self.socket}"],
                 env=self.run.environ(), stdin=subprocess.DEVNULL, stderr=log)
 
         def listening():
@@ -56,6 +55,9 @@ class Serve:
             return f'"unix:{self.socket}"' in text and _LISTENING.search(text)
 
         self.port = int(until(listening, "listening", START_S).group(1))
+
+    def argv(self):
+        return [self.run.command, "serve", "--mcp-json", str(self.run.mcp_json)]
 
     @property
     def url(self):
