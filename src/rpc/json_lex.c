@@ -119,20 +119,35 @@ continue_utf8(struct json_scan *s, const unsigned char *p, const unsigned char *
 	return p;
 }
 
+/* p is behind the closing quote, run where what st.key does not have begins. */
 static void
-end_string(struct json_scan *s, uint32_t end)
+end_key(struct json_scan *s, const unsigned char *run, const unsigned char *p)
 {
-	if (!s->st.in_key) {
-		scan_value_end(s, end, true);
-		return;
-	}
+	size_t n = (size_t)(p - 1 - run);
+
 	s->st.in_key = false;
 	s->st.state = JSON_ST_COLON;
-	if (!s->st.key_wanted || s->st.key_lost)
+	if (!s->st.key_wanted)
 		return;
-	s->st.is_uri = s->st.result_depth > 0 && s->st.key_len == 3 &&
-		       memcmp(s->st.key, "uri", 3) == 0;
-	s->st.slot = (uint8_t)slot_of_key(s);
+	/* Nearly all keys are in one piece, and are looked at where they are. */
+	if (s->st.key_len > 0 || n > sizeof(s->st.key)) {
+		add_to_key(s, run, n);
+		run = s->st.key;
+		n = s->st.key_len;
+	}
+	if (s->st.key_lost)
+		return;
+	s->st.is_uri = s->st.result_depth > 0 && n == 3 && memcmp(run, "uri", 3) == 0;
+	s->st.slot = (uint8_t)slot_of_key(s, run, n);
+}
+
+static void
+end_string(struct json_scan *s, const unsigned char *run, const unsigned char *p)
+{
+	if (s->st.in_key)
+		end_key(s, run, p);
+	else
+		scan_value_end(s, scan_offset(s, p), true);
 }
 
 static inline bool
@@ -142,11 +157,12 @@ is_short_escape(unsigned char c)
 	       c == 'r' || c == 't';
 }
 
-const unsigned char *
-scan_string(struct json_scan *s, const unsigned char *p, const unsigned char *end)
+/* From run on nothing of the string has been dealt with; p may be past bytes that need no
+ * thought. */
+static const unsigned char *
+scan_string_on(struct json_scan *s, const unsigned char *run, const unsigned char *p,
+    const unsigned char *end)
 {
-	const unsigned char *run = p;
-
 	while (p < end) {
 		if (s->st.utf8_left > 0) {
 			p = continue_utf8(s, p, end);
@@ -164,13 +180,13 @@ scan_string(struct json_scan *s, const unsigned char *p, const unsigned char *en
 			p += 2;
 			continue;
 		}
-		if (s->st.key_wanted)
-			add_to_key(s, run, (size_t)(p - run));
 		if (*p == '"') {
 			p++;
-			end_string(s, scan_offset(s, p));
+			end_string(s, run, p);
 			return p;
 		}
+		if (s->st.key_wanted)
+			add_to_key(s, run, (size_t)(p - run));
 		if (*p != '\\')
 			return scan_fail(s, p);
 		s->st.state = JSON_ST_ESCAPE;
@@ -179,6 +195,22 @@ scan_string(struct json_scan *s, const unsigned char *p, const unsigned char *en
 	if (s->st.key_wanted)
 		add_to_key(s, run, (size_t)(p - run));
 	return p;
+}
+
+const unsigned char *
+scan_string(struct json_scan *s, const unsigned char *p, const unsigned char *end)
+{
+	const unsigned char *run = p;
+
+	/* Nearly all strings end at the first byte that needs thought. */
+	if (s->st.utf8_left == 0) {
+		p = skip_plain(p, end);
+		if (p < end && *p == '"') {
+			end_string(s, run, p + 1);
+			return p + 1;
+		}
+	}
+	return scan_string_on(s, run, p, end);
 }
 
 static void

@@ -118,30 +118,45 @@ kind_of(unsigned char c)
 }
 
 static const unsigned char *
-begin_value(struct json_scan *s, const unsigned char *p)
+begin_value(struct json_scan *s, const unsigned char *p, const unsigned char *end)
 {
 	unsigned char c = *p;
 
 	if (s->depth == 0)
 		s->msg->kind = kind_of(c);
 	s->st.value_off = scan_offset(s, p);
-	if (c == '"')
+	if (c == '"') {
 		s->st.state = JSON_ST_STRING;
-	else if (c == '{' || c == '[')
+		return scan_string(s, p + 1, end);
+	}
+	if (c == '{' || c == '[') {
 		open_container(s, c == '[');
-	else if (c == '-')
+		return p + 1;
+	}
+	if (c == '-')
 		s->st.state = JSON_ST_MINUS;
 	else if (c == '0')
 		s->st.state = JSON_ST_ZERO;
 	else if (c >= '1' && c <= '9')
 		s->st.state = JSON_ST_INT;
-	else if (!scan_literal_begin(s, c))
-		return scan_fail(s, p);
-	return p + 1;
+	else
+		return scan_literal_begin(s, c) ? p + 1 : scan_fail(s, p);
+	return scan_number(s, p + 1, end);
 }
 
 static const unsigned char *
-begin_key(struct json_scan *s, const unsigned char *p)
+after_key(struct json_scan *s, const unsigned char *p, const unsigned char *end)
+{
+	s->st.key_wanted = false;
+	s->st.state = JSON_ST_VALUE;
+	if (*p != ':')
+		return scan_fail(s, p);
+	p++;
+	return p < end && !is_space(*p) ? begin_value(s, p, end) : p;
+}
+
+static const unsigned char *
+begin_key(struct json_scan *s, const unsigned char *p, const unsigned char *end)
 {
 	if (*p != '"')
 		return scan_fail(s, p);
@@ -151,17 +166,20 @@ begin_key(struct json_scan *s, const unsigned char *p)
 	s->st.key_len = 0;
 	s->st.key_off = scan_offset(s, p);
 	s->st.state = JSON_ST_STRING;
-	return p + 1;
+	p = scan_string(s, p + 1, end);
+	return p < end && s->st.state == JSON_ST_COLON && *p == ':' ? after_key(s, p, end)
+								    : p;
 }
 
 static const unsigned char *
-after_value(struct json_scan *s, const unsigned char *p)
+after_value(struct json_scan *s, const unsigned char *p, const unsigned char *end)
 {
 	bool array = in_array(s);
 
 	if (*p == ',') {
 		s->st.state = array ? JSON_ST_VALUE : JSON_ST_KEY;
-		return p + 1;
+		p++;
+		return !array && p < end && *p == '"' ? begin_key(s, p, end) : p;
 	}
 	return *p == (array ? ']' : '}') ? close_container(s, p) : scan_fail(s, p);
 }
@@ -191,15 +209,7 @@ scan_skipped(struct json_scan *s, const unsigned char *p, const unsigned char *e
 	return p;
 }
 
-static const unsigned char *
-after_key(struct json_scan *s, const unsigned char *p)
-{
-	s->st.key_wanted = false;
-	s->st.state = JSON_ST_VALUE;
-	return *p == ':' ? p + 1 : scan_fail(s, p);
-}
-
-/* One step: a token, or as much of it as there is. */
+/* One step: a token or a few, or as much of one as there is. */
 static const unsigned char *
 scan_some(struct json_scan *s, const unsigned char *p, const unsigned char *end)
 {
@@ -211,17 +221,17 @@ scan_some(struct json_scan *s, const unsigned char *p, const unsigned char *end)
 	}
 	switch ((enum json_state)s->st.state) {
 	case JSON_ST_VALUE:
-		return begin_value(s, p);
+		return begin_value(s, p, end);
 	case JSON_ST_FIRST_ELEMENT:
-		return *p == ']' ? close_container(s, p) : begin_value(s, p);
+		return *p == ']' ? close_container(s, p) : begin_value(s, p, end);
 	case JSON_ST_FIRST_KEY:
-		return *p == '}' ? close_container(s, p) : begin_key(s, p);
+		return *p == '}' ? close_container(s, p) : begin_key(s, p, end);
 	case JSON_ST_KEY:
-		return begin_key(s, p);
+		return begin_key(s, p, end);
 	case JSON_ST_COLON:
-		return after_key(s, p);
+		return after_key(s, p, end);
 	case JSON_ST_AFTER:
-		return after_value(s, p);
+		return after_value(s, p, end);
 	case JSON_ST_SKIP:
 	case JSON_ST_SKIP_STRING:
 	case JSON_ST_SKIP_ESCAPE:

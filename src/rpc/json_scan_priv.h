@@ -79,9 +79,8 @@ bool scan_literal_begin(struct json_scan *s, unsigned char c);
 
 /* No slot: the member is of no interest, or a repetition. */
 #define JSON_SLOT_NONE JSON_SLOT_MAX
-/* The decoded key in st.key is complete: the slot it names at the current
- * level. Applies the duplicate rule. */
-enum json_slot slot_of_key(struct json_scan *s);
+/* The slot that a decoded key names at the current level. Applies the duplicate rule. */
+enum json_slot slot_of_key(struct json_scan *s, const unsigned char *key, size_t len);
 /* Level of the object that is the value of slot. */
 enum json_level slot_inner(enum json_slot slot);
 

@@ -91,6 +91,17 @@ equals_folded(const unsigned char *key, size_t len, const struct slot_row *row)
 	return i == len;
 }
 
+/* Most keys are told apart from a row's by the first byte. What is not ASCII may be
+ * longer than what it folds to, never shorter. */
+static bool
+may_fold(const unsigned char *key, size_t len, const struct slot_row *row)
+{
+	if (len < row->len)
+		return false;
+	return key[0] >= 0x80 ||
+	       fold_ascii(key[0]) == fold_ascii((unsigned char)row->key[0]);
+}
+
 enum json_level
 slot_inner(enum json_slot slot)
 {
@@ -107,16 +118,28 @@ note_seen(struct json_scan *s, unsigned slot)
 	s->st.seen |= bit;
 }
 
+/* A key that is none of ours may yet be taken for one. */
+static __attribute__((noinline)) void
+note_variant(
+    struct json_scan *s, struct slot_range r, const unsigned char *key, size_t len)
+{
+	for (unsigned i = r.first; i <= r.last; i++) {
+		if (may_fold(key, len, &rows[i]) && equals_folded(key, len, &rows[i])) {
+			note_seen(s, i);
+			break;
+		}
+	}
+}
+
 enum json_slot
-slot_of_key(struct json_scan *s)
+slot_of_key(struct json_scan *s, const unsigned char *key, size_t len)
 {
 	struct slot_range r = ranges[s->st.level];
-	const unsigned char *key = s->st.key;
-	size_t len = s->st.key_len;
 	unsigned i;
 
 	for (i = r.first; i <= r.last; i++) {
-		if (rows[i].len != len || memcmp(rows[i].key, key, len) != 0)
+		if (rows[i].len != len || (unsigned char)rows[i].key[0] != key[0] ||
+		    memcmp(rows[i].key, key, len) != 0)
 			continue;
 		note_seen(s, i);
 		if (s->msg->slot[i].len > 0)
@@ -124,11 +147,6 @@ slot_of_key(struct json_scan *s)
 		s->msg->key_off[i] = s->st.key_off;
 		return (enum json_slot)i;
 	}
-	for (i = r.first; i <= r.last; i++) {
-		if (equals_folded(key, len, &rows[i])) {
-			note_seen(s, i);
-			break;
-		}
-	}
+	note_variant(s, r, key, len);
 	return JSON_SLOT_NONE;
 }

@@ -33,9 +33,9 @@ method_parse(struct jtext t)
 		return METHOD_UNKNOWN;
 	escaped = memchr(t.p, '\\', t.n) != NULL;
 	for (m = METHOD_UNKNOWN + 1; m < METHOD_MAX; m++) {
-		if (!escaped && rows[m].len != t.n - 2)
-			continue;
-		if (json_string_is(t, rows[m].name))
+		if (escaped ? json_string_is(t, rows[m].name)
+			    : rows[m].len == t.n - 2 &&
+				  memcmp(rows[m].name, t.p + 1, t.n - 2) == 0)
 			return (enum method)m;
 	}
 	return METHOD_UNKNOWN;
