@@ -66,7 +66,8 @@ struct route *catalog_match_template(struct catalog *c, unsigned view, struct jt
 /* Whether a view shows anything of u at all. */
 bool catalog_shows_upstream(
     const struct catalog *c, unsigned view, const struct upstream *u);
-/* Whether a view shows a resource of u that no list has, by its URI as published. */
+/* Whether a view shows a resource of u that no list has, by its URI as published or as
+ * u knows it: rules of the view are for the published one. */
 bool catalog_shows_uri(
     const struct catalog *c, unsigned view, const struct upstream *u, struct jtext uri);
 /* A published URI as u knows it: without its uri_prefix, if it has that. */

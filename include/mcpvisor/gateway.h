@@ -99,6 +99,8 @@ bool gateway_view(const struct gateway *g, const char *profile, unsigned *view);
  * that brings it; until then it shows nothing. NULL is the first. False: there are too
  * many. */
 bool gateway_reserve_view(struct gateway *g, const char *profile, unsigned *view);
+/* The gateway_apply that was prepared for does not come: others may have the numbers. */
+void gateway_unreserve_views(struct gateway *g);
 /* Ends everybody's wait now, whatever is missing. */
 void gateway_stop_waiting(struct gateway *g);
 /* Ends all subscriptions, and stops all upstreams; fn comes once all are gone, maybe
@@ -138,6 +140,10 @@ enum mv_err gateway_pick_instance(struct gateway *g, struct upstream **u,
 
 /* Instances of u beside itself. */
 size_t gateway_count_instances(const struct gateway *g, const struct upstream *u);
+/* upstream_in_flight and upstream_stats of u with all that its instances have, or had;
+ * process and state are its own. */
+size_t gateway_in_flight(const struct gateway *g, const struct upstream *u);
+struct upstream_stats gateway_stats(const struct gateway *g, const struct upstream *u);
 
 /* Whoever owns a URI: listed, named by a recent result, or fitting a template. uri is a
  * JSON string as clients write it. NULL: nobody that the view shows. */

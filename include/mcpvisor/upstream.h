@@ -144,7 +144,7 @@ struct upstream *upstream_new(struct loop *l, struct spawner *sp,
 void upstream_free(struct upstream *u);
 /* By its start mode: an on_use one whose lists are known goes to sleep instead. */
 void upstream_start(struct upstream *u);
-/* Whatever the mode; ends sleep, back-off and parking. */
+/* Whatever the mode; ends sleep, back-off and parking, but not of one that cannot run. */
 void upstream_wake(struct upstream *u);
 /* Its process goes by the ladder and a new one comes; what is in flight fails. */
 void upstream_restart(struct upstream *u, const char *reason);

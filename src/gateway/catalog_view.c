@@ -73,19 +73,39 @@ catalog_own_uri(const struct upstream *u, struct jtext uri)
 	return (struct jtext){uri.p + n, uri.n - n};
 }
 
+/* By u's own URI: a profile's patterns are for what is published, whichever form of it
+ * a client knows. */
+static bool
+filter_allows_published(const struct filter *f, const char *prefix, struct jtext own)
+{
+	static const struct jtext none = {NULL, 0};
+	struct buf b;
+	bool allows;
+
+	if (prefix == NULL)
+		return filter_allows(f, own, none);
+	buf_init(&b, CAP_URI_BYTES * 8);
+	buf_add_str(&b, prefix);
+	json_put(&b, own);
+	allows = b.err == MV_OK && filter_allows(f, (struct jtext){b.data, b.len}, none);
+	buf_fini(&b);
+	return allows;
+}
+
 bool
 catalog_shows_uri(
     const struct catalog *c, unsigned view, const struct upstream *u, struct jtext uri)
 {
 	static const struct jtext none = {NULL, 0};
-	const struct filter *own =
-	    catalog_conf_filter(upstream_conf_of(u), LIST_RESOURCES);
+	const struct upstream_conf *conf = upstream_conf_of(u);
+	const struct filter *mine = catalog_conf_filter(conf, LIST_RESOURCES);
 	const struct profile_conf *p = catalog_profile(c, view);
 	const struct filter *f = p ? catalog_profile_filter(p, LIST_RESOURCES) : NULL;
+	struct jtext own = catalog_own_uri(u, uri);
 
 	return catalog_shows_upstream(c, view, u) &&
-	       (own == NULL || filter_allows(own, catalog_own_uri(u, uri), none)) &&
-	       (f == NULL || filter_allows(f, uri, none));
+	       (mine == NULL || filter_allows(mine, own, none)) &&
+	       (f == NULL || filter_allows_published(f, conf->uri_prefix, own));
 }
 
 /* False: r's item is gone, which only a list without its mark can do. */

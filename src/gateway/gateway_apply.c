@@ -24,15 +24,6 @@ struct plan {
 	size_t n;
 };
 
-static struct member *
-gateway_member(const struct gateway *g, const struct upstream *u)
-{
-	for (size_t i = 0; i < g->n; i++)
-		if (g->v[i] == u)
-			return g->m[i];
-	return NULL;
-}
-
 static void
 plan_init(struct plan *p, size_t n)
 {
@@ -60,8 +51,10 @@ member_inherit(struct member *m, const struct member *old)
 		return; /* it has its own, from the disk */
 	buf_init(&b, CAP_MEMORY_BYTES);
 	upstream_put_memory(old->u, &b);
-	if (b.err == MV_OK && b.len > 0)
+	if (b.err == MV_OK && b.len > 0) {
 		err = upstream_take_memory(m->u, b.data, b.len);
+		m->is_heir = err == MV_OK;
+	}
 	if (b.err != MV_OK || err != MV_OK)
 		LOG_INFO("gateway", "lists are not taken over", "upstream=%s reason=%s",
 		    LOG_ESC(upstream_name(m->u), strlen(upstream_name(m->u))),
@@ -133,6 +126,17 @@ gateway_switch(struct gateway *g, struct plan *p, uint32_t drain_ms)
 		m->successor = NULL;
 }
 
+/* One whose lists are only inherited may not sleep on them: its own would never come. */
+static void
+member_launch(struct member *m, bool wake)
+{
+	m->is_started = true;
+	if (wake || m->is_heir)
+		upstream_wake(m->u);
+	else
+		upstream_start(m->u);
+}
+
 /* Sets those going that the plan made, and tells who waits or listens. */
 static void
 gateway_launch(struct gateway *g, bool wake)
@@ -142,12 +146,8 @@ gateway_launch(struct gateway *g, bool wake)
 	for (size_t i = 0; i < g->n; i++) {
 		if (g->m[i]->is_started || !g->started)
 			continue;
-		g->m[i]->is_started = true;
 		upstream_set_level(g->v[i], level);
-		if (wake)
-			upstream_wake(g->v[i]);
-		else
-			upstream_start(g->v[i]);
+		member_launch(g->m[i], wake);
 	}
 	gateway_check_settled(g);
 	for (unsigned k = 0; k < LIST_MAX; k++)
@@ -185,7 +185,7 @@ gateway_apply(struct gateway *g, const struct gateway_apply_opts *ao)
 		g->m[i]->is_kept = false;
 	for (size_t i = 0; i < o->n; i++) {
 		struct upstream *u = gateway_find_upstream(g, o->confs[i]->name);
-		struct member *m = u != NULL ? gateway_member(g, u) : NULL;
+		struct member *m = u != NULL ? gateway_find_member(g, u) : NULL;
 
 		if (m != NULL &&
 		    upstream_conf_is_same_process(upstream_conf_of(u), o->confs[i])) {
@@ -203,7 +203,7 @@ gateway_apply(struct gateway *g, const struct gateway_apply_opts *ao)
 void
 gateway_restart(struct gateway *g, struct upstream *u, uint32_t drain_ms)
 {
-	struct member *old = gateway_member(g, u);
+	struct member *old = gateway_find_member(g, u);
 	struct plan p;
 
 	if (g->stopping || old == NULL)

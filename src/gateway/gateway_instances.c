@@ -30,12 +30,94 @@ gateway_count_instances(const struct gateway *g, const struct upstream *u)
 	return n;
 }
 
+size_t
+gateway_in_flight(const struct gateway *g, const struct upstream *u)
+{
+	size_t n = upstream_in_flight(u);
+
+	for (const struct member *m = g->instances; m != NULL; m = m->next)
+		n += m->shared == u ? upstream_in_flight(m->u) : 0;
+	for (const struct member *m = g->leaving; m != NULL; m = m->next)
+		n += m->shared == u ? upstream_in_flight(m->u) : 0;
+	return n;
+}
+
+/* What has been counted, and what is queued now; not what is of one process alone. */
+static void
+stats_add(struct upstream_stats *sum, const struct upstream_stats *s)
+{
+	sum->calls += s->calls;
+	sum->returned += s->returned;
+	sum->rpc_errors += s->rpc_errors;
+	sum->tool_errors += s->tool_errors;
+	sum->failed += s->failed;
+	sum->timeouts += s->timeouts;
+	sum->busy += s->busy;
+	sum->cancelled += s->cancelled;
+	sum->noise_lines += s->noise_lines;
+	sum->restarts += s->restarts;
+	sum->held += s->held;
+	sum->held_bytes += s->held_bytes;
+	sum->out_bytes += s->out_bytes;
+}
+
+static void
+stats_add_of(
+    struct upstream_stats *sum, const struct member *list, const struct upstream *u)
+{
+	for (const struct member *m = list; m != NULL; m = m->next) {
+		struct upstream_stats s;
+
+		if (m->shared != u)
+			continue;
+		s = upstream_stats(m->u);
+		stats_add(sum, &s);
+	}
+}
+
+struct upstream_stats
+gateway_stats(const struct gateway *g, const struct upstream *u)
+{
+	const struct member *m = gateway_find_member(g, u);
+	struct upstream_stats sum = upstream_stats(u);
+
+	if (m != NULL)
+		stats_add(&sum, &m->past);
+	stats_add_of(&sum, g->instances, u);
+	stats_add_of(&sum, g->leaving, u);
+	return sum;
+}
+
+void
+instance_bequeath(const struct member *m)
+{
+	struct member *heir = gateway_find_member(m->g, m->shared);
+	struct upstream_stats s = upstream_stats(m->u);
+
+	s.held = 0;
+	s.held_bytes = s.out_bytes = 0;
+	if (heir != NULL)
+		stats_add(&heir->past, &s);
+}
+
+/* It let a call wait for all of its time: it may be at it still, and the next one would
+ * wait for that. */
+static bool
+instance_is_stuck(const struct member *m)
+{
+	return upstream_stats(m->u).timeouts > 0;
+}
+
 void
 instance_on_idle(struct member *m)
 {
 	uint32_t ms = upstream_conf_of(m->u)->idle_stop_ms;
 
-	if (m->owner == NULL)
+	if (m->owner != NULL)
+		return;
+	if (instance_is_stuck(m))
+		member_leave(m, 0);
+	else
 		timer_set(&m->timer, ms != 0 ? ms : POOL_IDLE_MS);
 }
 
@@ -99,7 +181,7 @@ pick_for_call(struct gateway *g, struct upstream **u)
 	for (struct member *m = g->instances; m != NULL && found == NULL; m = m->next) {
 		bool works;
 
-		if (m->shared != *u || m->owner != NULL)
+		if (m->shared != *u || m->owner != NULL || instance_is_stuck(m))
 			continue;
 		works = upstream_refusal(m->u) == MV_OK;
 		some_work |= works;

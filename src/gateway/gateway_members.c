@@ -151,6 +151,8 @@ on_stopped(void *arg, struct upstream *u)
 		return;
 	member_set_state(m, MEMBER_ST_STOPPED);
 	if (m->prev != NULL) {
+		if (m->shared != NULL)
+			instance_bequeath(m);
 		/* Its own code is on the stack. */
 		member_unlink(m);
 		member_link(&g->gone, m);
@@ -246,6 +248,15 @@ member_stop(struct member *m, const struct child_ladder *ladder)
 	if (m->state != MEMBER_ST_STOPPING)
 		member_set_state(m, MEMBER_ST_STOPPING);
 	upstream_stop(m->u, ladder != NULL ? ladder : &own);
+}
+
+struct member *
+gateway_find_member(const struct gateway *g, const struct upstream *u)
+{
+	for (size_t i = 0; i < g->n; i++)
+		if (g->v[i] == u)
+			return g->m[i];
+	return NULL;
 }
 
 struct member *

@@ -36,7 +36,9 @@ struct member {
 	struct member *next, **prev;
 	/* While a fleet replaces another. */
 	bool is_started, is_kept;
-	struct member *successor; /* of the same name */
+	bool is_heir;		    /* its lists are its predecessor's */
+	struct member *successor;   /* of the same name */
+	struct upstream_stats past; /* of a shared one: of instances that are gone */
 	/* Instances. */
 	bool is_instance;
 	struct upstream *shared;	/* NULL once that is on its way out */
@@ -118,6 +120,8 @@ void member_stop(struct member *m, const struct child_ladder *ladder);
 void member_activate(struct member *m);
 void members_init(struct gateway *g);
 void members_fini(struct gateway *g);
+/* Of the shared ones; NULL: u is none of them. */
+struct member *gateway_find_member(const struct gateway *g, const struct upstream *u);
 /* NULL: u is none of those that are on their way out. */
 struct member *gateway_find_leaving(const struct gateway *g, const struct upstream *u);
 void member_link(struct member **list, struct member *m);
@@ -151,6 +155,8 @@ enum mv_err gateway_pick_watcher(struct gateway *g, struct upstream **u,
 void gateway_release_instances(struct gateway *g, struct gateway_observer *owner);
 /* Its calls are over. */
 void instance_on_idle(struct member *m);
+/* It is gone: what it has counted stays with the shared one. */
+void instance_bequeath(const struct member *m);
 
 /* gateway_uris.c */
 void gateway_uris_init(struct gateway *g);
@@ -185,6 +191,9 @@ void subscriptions_follow(struct gateway *g);
  * URI now, or is over. */
 void subscriptions_leave(struct gateway *g);
 void subscription_put_key(struct buf *out, const struct upstream *u, struct jtext uri);
+/* Without a watch and subscribers. NULL: no memory. */
+struct subscription *subscription_new(
+    struct gateway *g, struct jtext key, struct jtext uri);
 void subscription_free(struct subscription *sub);
 /* The answer to all that have none yet; o NULL: yes. After a no sub is gone. */
 void subscription_settle(struct subscription *sub, const struct outcome *o);

@@ -97,7 +97,7 @@ subscription_put_key(struct buf *out, const struct upstream *u, struct jtext uri
 	json_put(out, uri);
 }
 
-static struct subscription *
+struct subscription *
 subscription_new(struct gateway *g, struct jtext key, struct jtext uri)
 {
 	struct subscription *sub = mem_try(sizeof(*sub));
@@ -282,8 +282,7 @@ update_prefixed(struct update *up)
 static void
 subscriber_tell(struct subscriber *s, struct update *up)
 {
-	size_t cut = s->is_prefixed ? 0 : up->skip;
-	struct jtext uri = {up->uri.data + cut, up->uri.len - cut};
+	struct jtext uri = {up->uri.data, up->uri.len};
 	const struct link_msg *m;
 
 	if (!s->settled || (s->heard != NULL && *s->heard == up->number))

@@ -14,20 +14,6 @@
 
 #include <string.h>
 
-/* The URI as the first subscriber knows it. */
-static struct jtext
-subscription_published(const struct subscription *sub, struct buf *out)
-{
-	const char *prefix = upstream_conf_of(sub->watch.u)->uri_prefix;
-
-	buf_reset(out);
-	if (sub->first->is_prefixed && prefix != NULL)
-		buf_add_str(out, prefix);
-	buf_add(out, sub->key.data + sizeof(sub->watch.u),
-	    sub->key.len - sizeof(sub->watch.u));
-	return (struct jtext){out->data, out->err == MV_OK ? out->len : 0};
-}
-
 /* All of sub's subscribers go over to one that is there already. */
 static void
 subscription_merge(struct subscription *into, struct subscription *sub)
@@ -81,30 +67,115 @@ subscription_move(struct subscription *sub, struct upstream *u, struct jtext own
 	return true;
 }
 
-/* To whoever has the URI now. False: nobody else has. */
+/* Subscribers of one subscription who are shown the same and know the URI by the same
+ * text: it is the same upstream's for all of them. */
+struct flock {
+	struct gateway *g;
+	unsigned view;
+	bool is_prefixed;
+};
+
+static bool
+flock_has(const struct flock *f, const struct subscriber *s)
+{
+	return s->is_prefixed == f->is_prefixed && subscriber_view(f->g, s) == f->view;
+}
+
+/* Who has the URI of that flock of sub's, if that is somebody else; NULL: nobody. */
+static struct upstream *
+flock_owner(
+    const struct flock *f, const struct subscription *sub, struct buf *uri, size_t *skip)
+{
+	const struct upstream *was = sub->watch.u;
+	const char *prefix = upstream_conf_of(was)->uri_prefix;
+	struct upstream *now;
+
+	buf_reset(uri);
+	if (f->is_prefixed && prefix != NULL)
+		buf_add_str(uri, prefix);
+	buf_add(uri, sub->key.data + sizeof(was), sub->key.len - sizeof(was));
+	if (uri->err != MV_OK)
+		return NULL;
+	now = gateway_find_uri(f->g, f->view, (struct jtext){uri->data, uri->len}, skip);
+	return now != NULL && upstream_caps(now)->subscribe &&
+		       strcmp(upstream_name(now), upstream_name(was)) != 0
+		   ? now
+		   : NULL;
+}
+
+/* That of own at the shared u, maybe new and without a watch. NULL: no memory. */
+static struct subscription *
+subscription_at(struct gateway *g, const struct upstream *u, struct jtext own)
+{
+	struct subscription *sub = NULL;
+	struct buf key;
+
+	buf_init(&key, CAP_URI_BYTES + sizeof(u));
+	subscription_put_key(&key, u, own);
+	if (key.err == MV_OK)
+		sub = strmap_get(g->subscriptions, key.data, key.len);
+	if (sub == NULL && key.err == MV_OK)
+		sub = subscription_new(g, (struct jtext){key.data, key.len}, own);
+	buf_fini(&key);
+	return sub;
+}
+
+/* Clients with instances of their own start at a new owner's shared one, too. */
+static void
+flock_move(const struct flock *f, struct subscription *sub)
+{
+	struct subscription *into = NULL;
+	struct subscriber *next;
+	struct upstream *now;
+	struct buf uri;
+	size_t skip;
+
+	buf_init(&uri, CAP_URI_BYTES * 2);
+	now = flock_owner(f, sub, &uri, &skip);
+	if (now != NULL)
+		into = subscription_at(
+		    f->g, now, (struct jtext){uri.data + skip, uri.len - skip});
+	buf_fini(&uri);
+	if (into == NULL)
+		return;
+	for (struct subscriber *s = sub->first; s != NULL; s = next) {
+		next = s->next;
+		if (!flock_has(f, s))
+			continue;
+		subscriber_unlink(s);
+		subscriber_link(into, s);
+		s->is_prefixed = skip > 0;
+	}
+	if (into->watch.u == NULL)
+		upstream_watch(now, &into->watch);
+	else if (into->watch.settled)
+		subscription_settle(into, NULL);
+}
+
+/* Each flock goes to whoever has its URI now. True: sub is gone with the last of them. */
 static bool
 subscription_move_by_uri(struct subscription *sub)
 {
-	unsigned view = subscriber_view(sub->g, sub->first);
-	struct upstream *now;
-	struct buf b;
-	size_t skip;
-	bool moved = false;
+	struct flock f = {.g = sub->g};
+	bool is_over;
 
-	buf_init(&b, CAP_URI_BYTES * 2);
-	now = gateway_find_uri(sub->g, view, subscription_published(sub, &b), &skip);
-	if (now != NULL && upstream_caps(now)->subscribe &&
-	    strcmp(upstream_name(now), upstream_name(sub->watch.u)) != 0) {
-		for (struct subscriber *s = sub->first; s != NULL; s = s->next)
-			s->is_prefixed = skip > 0;
-		/* Clients with instances of their own start at a new owner's shared one,
-		 * too. */
-		sub->owner = NULL;
-		moved = subscription_move(
-		    sub, now, (struct jtext){b.data + skip, b.len - skip});
+	sub->busy = true;
+	for (f.view = 0; f.view < f.g->n_views; f.view++) {
+		for (unsigned i = 0; i < 2; i++) {
+			const struct subscriber *s = sub->first;
+
+			f.is_prefixed = i == 1;
+			while (s != NULL && !flock_has(&f, s))
+				s = s->next;
+			if (s != NULL)
+				flock_move(&f, sub);
+		}
 	}
-	buf_fini(&b);
-	return moved;
+	sub->busy = false;
+	is_over = sub->first == NULL;
+	if (is_over)
+		subscription_free(sub);
+	return is_over;
 }
 
 /* ---- all of them, one by one; each may take others with it ---- */

@@ -87,13 +87,16 @@ recent_note(struct gateway *g, struct upstream *u, struct jtext uri)
 		recent_drop(g, g->recent_first);
 }
 
+/* Whoever is shown u finds the URI in a list: u's name for it would never be looked at.
+ */
 static bool
-uri_is_listed(struct gateway *g, struct jtext uri)
+uri_is_listed(struct gateway *g, const struct upstream *u, struct jtext uri)
 {
 	for (unsigned i = 0; i < g->n_views; i++)
-		if (catalog_find(g->catalog, i, LIST_RESOURCES, uri) != NULL)
-			return true;
-	return false;
+		if (catalog_shows_upstream(g->catalog, i, u) &&
+		    catalog_find(g->catalog, i, LIST_RESOURCES, uri) == NULL)
+			return false;
+	return true;
 }
 
 void
@@ -106,7 +109,7 @@ gateway_note_uris(
 	for (uint32_t i = 0; i < json->n_uris && owner != NULL; i++) {
 		struct jtext uri = gateway_text(g, jtext_of(base, json->uris[i]));
 
-		if (uri.n != 0 && !uri_is_listed(g, uri))
+		if (uri.n != 0 && !uri_is_listed(g, owner, uri))
 			recent_note(g, owner, uri);
 	}
 }
@@ -143,7 +146,9 @@ recent_find(struct gateway *g, unsigned view, struct jtext text, size_t *skip)
 	struct recent_uri *r = strmap_get(g->recent, text.p, text.n);
 
 	*skip = 0;
-	if (r != NULL && catalog_shows_uri(g->catalog, view, r->u, text))
+	/* What begins with its owner's prefix is the published form of another. */
+	if (r != NULL && uri_prefix_len(r->u, text) == 0 &&
+	    catalog_shows_uri(g->catalog, view, r->u, text))
 		return r->u;
 	for (size_t i = 0; i < g->n; i++) {
 		*skip = uri_prefix_len(g->v[i], text);

@@ -90,6 +90,13 @@ gateway_reserve_view(struct gateway *g, const char *profile, unsigned *view)
 	return true;
 }
 
+void
+gateway_unreserve_views(struct gateway *g)
+{
+	for (size_t i = 0; i < g->n_views; i++)
+		g->views[i]->is_reserved = false;
+}
+
 static const char *
 profile_name(const struct profile_conf *p)
 {
@@ -127,8 +134,7 @@ gateway_views_set(struct gateway *g, const struct gateway_opts *o)
 		if (i == 0)
 			g->first_view = view;
 	}
-	for (size_t i = 0; i < g->n_views; i++)
-		g->views[i]->is_reserved = false;
+	gateway_unreserve_views(g);
 }
 
 bool

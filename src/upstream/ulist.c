@@ -112,6 +112,21 @@ def_name(struct jtext def, const char *wanted)
 	return name;
 }
 
+/* No message may have a raw line break, and a definition goes into those of clients as it
+ * is. In JSON it is white space, as is what takes its place. */
+static void
+def_flatten(char *p, size_t n)
+{
+	const char breaks[] = {'\n', '\r'};
+
+	for (size_t i = 0; i < sizeof(breaks); i++) {
+		char *at = p, *end = p + n;
+
+		while ((at = memchr(at, breaks[i], (size_t)(end - at))) != NULL)
+			*at++ = ' ';
+	}
+}
+
 static enum mv_err
 ulist_add_item(struct ulist *l, struct jtext def, struct jtext name)
 {
@@ -136,7 +151,8 @@ ulist_add_item(struct ulist *l, struct jtext def, struct jtext name)
 	json_put(&l->bytes, def);
 	if (l->bytes.err != MV_OK)
 		return l->bytes.err;
-	l->hash = hash_stable(l->hash, def.p, def.n);
+	def_flatten(l->bytes.data + it->off, def.n);
+	l->hash = hash_stable(l->hash, l->bytes.data + it->off, def.n);
 	l->n++;
 	return MV_OK;
 }

@@ -195,15 +195,16 @@ st_fail(struct upstream *u)
 	upstream_give_up(u, "handshake failed");
 }
 
-/* What an earlier life of ours learnt is out of date: this process can still be asked. */
+/* What an earlier life of ours learnt is out of date, or the one before did not die of
+ * the probe after all: this process can still be asked. */
 static void
 st_init_bad(struct upstream *u)
 {
-	if (!u->recalled_era || u->conf->era != ERA_AUTO) {
+	if (u->conf->era != ERA_AUTO || (!u->recalled_era && !u->skip_probe)) {
 		st_fail(u);
 		return;
 	}
-	u->recalled_era = false;
+	u->recalled_era = u->skip_probe = false;
 	u->known_era = ERA_AUTO;
 	u->reason[0] = '\0';
 	upstream_send_discover(u);
@@ -419,8 +420,12 @@ upstream_start(struct upstream *u)
 void
 upstream_wake(struct upstream *u)
 {
-	if (u->stopping || u->child == NULL)
+	if (u->stopping)
 		return;
+	if (u->child == NULL) {
+		upstream_start(u); /* says why it cannot run */
+		return;
+	}
 	upstream_event(u, UPSTREAM_EV_WAKE);
 	upstream_note_use(u);
 }

@@ -3,6 +3,7 @@
 /* Calls that come before the lists do, and calls that are taken back. */
 #include "mcpvisor/call.h"
 
+#include "mcpvisor/caps.h"
 #include "mcpvisor/mem.h"
 
 #include "fake/fake_caller.h"
@@ -126,6 +127,34 @@ START_TEST(wait_is_over)
 	call_fini(&k.c);
 	for (size_t i = 0; i < 2; i++)
 		ck_assert_uint_eq(fake_upstream_n_sent(f->u[i]), 0);
+	fleet_free(f);
+}
+END_TEST
+
+static void
+on_woken(void *arg)
+{
+	(void)arg;
+}
+
+START_TEST(bytes_that_wait_are_bounded)
+{
+	struct gateway_waiter most = {.bytes = CAP_WAITING_BYTES - 100, .fn = on_woken};
+	struct fleet *f = fleet_new(2, NULL);
+	struct caller k;
+
+	gateway_start(f->g);
+	ck_assert(gateway_may_keep(f->g, CAP_WAITING_BYTES));
+	ck_assert(!gateway_may_keep(f->g, CAP_WAITING_BYTES + 1u));
+	ck_assert(gateway_wait(f->g, &most));
+	ck_assert_int_eq(
+	    caller_start(f, &k, "tools/call", "{\"name\":\"alpha__a\"}"), MV_BUSY);
+	call_fini(&k.c);
+	gateway_unwait(&most);
+	caller_begin(f, &k, "tools/call", "{\"name\":\"alpha__a\"}");
+	call_cancel(&k.c, NULL);
+	call_fini(&k.c);
+	ck_assert(gateway_may_keep(f->g, CAP_WAITING_BYTES));
 	fleet_free(f);
 }
 END_TEST
@@ -276,6 +305,7 @@ main(void)
 	tcase_add_test(tc, sent_as_soon_as_its_list_is_in);
 	tcase_add_test(tc, held_by_a_starting_upstream);
 	tcase_add_loop_test(tc, wait_is_over, 0, (int)(sizeof(ends) / sizeof(ends[0])));
+	tcase_add_test(tc, bytes_that_wait_are_bounded);
 	tcase_add_test(tc, no_wait_for_one_that_is_down);
 	tcase_add_test(tc, refused_after_the_wait);
 	tcase_add_test(tc, bad_params_do_not_wait);

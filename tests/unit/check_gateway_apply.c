@@ -181,6 +181,20 @@ START_TEST(changed_one_gets_a_successor)
 }
 END_TEST
 
+/* Else it would sleep on what another process has offered. */
+START_TEST(heir_that_is_for_use_looks_for_itself)
+{
+	struct fleet *f = fleet_of_two();
+	struct fleet_conf *c = conf_of(2, 0);
+
+	c->confs[0]->start = START_ON_USE;
+	fleet_apply(f, c, DRAIN_MS);
+	ck_assert_int_eq(upstream_state(f->u[0]), UPSTREAM_ST_PROBE);
+	assert_tools(f, 0, "[{\"name\":\"alpha__a\"},{\"name\":\"beta__a\"}]");
+	fleet_free(f);
+}
+END_TEST
+
 static void
 give_memory(struct fleet *f, struct upstream *u)
 {
@@ -477,6 +491,7 @@ main(void)
 	tcase_add_test(tc, order_is_that_of_the_new_conf);
 	tcase_add_test(tc, removed_one_finishes_its_calls);
 	tcase_add_test(tc, changed_one_gets_a_successor);
+	tcase_add_test(tc, heir_that_is_for_use_looks_for_itself);
 	tcase_add_test(tc, what_was_kept_of_it_comes_first);
 	tcase_add_test(tc, drain_is_bounded);
 	tcase_add_test(tc, twice_in_a_row);

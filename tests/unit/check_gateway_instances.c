@@ -240,6 +240,60 @@ START_TEST(pool_that_does_not_work_does_not_grow)
 }
 END_TEST
 
+/* One that has not answered in all that time may be at it still: it is not used again,
+ * not even in the same turn. */
+START_TEST(pool_lets_go_of_a_stuck_one)
+{
+	struct fleet *f = fleet_of(ISOLATION_CALL, 2);
+	struct caller k;
+	struct upstream *a = begin(f, &k), *b;
+
+	fake_upstream_fail(a, 0, MV_TIMEOUT, NULL);
+	fake_upstream_stats(a)->timeouts++;
+	b = begin(f, &k);
+	ck_assert_ptr_ne(a, b);
+	fake_loop_settle(f->loop);
+	fake_loop_advance(f->loop, 1);
+	ck_assert_uint_eq(gateway_count_instances(f->g, f->u[0]), 1);
+	end(b, &k);
+	ck_assert_ptr_eq(begin(f, &k), b);
+	end(b, &k);
+	fleet_free(f);
+}
+END_TEST
+
+/* ---- counts ---- */
+
+START_TEST(counts_are_of_all)
+{
+	struct fleet *f = fleet_of(ISOLATION_CALL, 2);
+	struct caller k[2];
+	struct upstream *a = begin(f, &k[0]), *b = begin(f, &k[1]);
+	struct upstream_stats s;
+
+	upstream_note_busy(f->u[0]);
+	fake_upstream_stats(a)->tool_errors = 3;
+	fake_upstream_stats(b)->cancelled = 5;
+	ck_assert_uint_eq(gateway_in_flight(f->g, f->u[0]), 2);
+	s = gateway_stats(f->g, f->u[0]);
+	ck_assert_uint_eq(s.calls, 3);
+	ck_assert_uint_eq(s.busy, 1);
+	ck_assert_uint_eq(s.tool_errors, 3);
+	ck_assert_uint_eq(s.cancelled, 5);
+	end(a, &k[0]);
+	end(b, &k[1]);
+	/* They stay when those who counted them are gone. */
+	fake_loop_advance(f->loop, 60001);
+	ck_assert_uint_eq(gateway_count_instances(f->g, f->u[0]), 0);
+	ck_assert_uint_eq(gateway_in_flight(f->g, f->u[0]), 0);
+	s = gateway_stats(f->g, f->u[0]);
+	ck_assert_uint_eq(s.calls, 3);
+	ck_assert_uint_eq(s.tool_errors, 3);
+	ck_assert_uint_eq(s.cancelled, 5);
+	fleet_free(f);
+}
+END_TEST
+
 /* ---- another fleet ---- */
 
 START_TEST(instances_follow_their_upstream)
@@ -334,6 +388,8 @@ main(void)
 	tcase_add_test(tc, pool_gives_each_call_its_own);
 	tcase_add_loop_test(tc, pool_shrinks_when_idle, 0, 2);
 	tcase_add_test(tc, pool_that_does_not_work_does_not_grow);
+	tcase_add_test(tc, pool_lets_go_of_a_stuck_one);
+	tcase_add_test(tc, counts_are_of_all);
 	tcase_add_test(tc, instances_follow_their_upstream);
 	tcase_add_test(tc, client_leaves_while_its_instance_drains);
 	tcase_add_test(tc, stop_waits_for_all);

@@ -331,6 +331,11 @@ START_TEST(names_without_end)
 	ck_assert(gateway_reserve_view(f->g, "q", &kept) && kept == 8);
 	ck_assert(gateway_reserve_view(f->g, "q", &view) && view == kept);
 	ck_assert(!gateway_reserve_view(f->g, "r", &view));
+	/* As the first did not come after all, another one gets it. */
+	gateway_unreserve_views(f->g);
+	ck_assert(gateway_reserve_view(f->g, "r", &view) && view == kept);
+	gateway_unreserve_views(f->g);
+	ck_assert(gateway_reserve_view(f->g, "q", &view) && view == kept);
 	ck_assert(!gateway_view(f->g, "q", &view));
 	assert_text(gateway_list(f->g, kept, LIST_TOOLS).body, "[]");
 	ck_assert(gateway_reserve_view(f->g, NULL, &view) && view == 0);

@@ -87,6 +87,22 @@ assert_updates(struct hearer *h, struct upstream *u, const char *params, unsigne
 	ck_assert_uint_eq(h->updates - before, n);
 }
 
+static void
+name_uri(struct fleet *f, size_t i, const char *uri)
+{
+	struct caller k;
+	char text[256];
+
+	fleet_list(f, i, LIST_TOOLS, "t", NULL);
+	(void)snprintf(text, sizeof(text), "{\"name\":\"%s__t\"}", f->confs[i]->name);
+	caller_begin(f, &k, "tools/call", text);
+	(void)snprintf(text, sizeof(text),
+	    "{\"content\":[{\"type\":\"resource_link\",\"uri\":\"%s\",\"name\":\"n\"}]}",
+	    uri);
+	fake_upstream_result(k.c.u, fake_upstream_n_sent(k.c.u) - 1, text);
+	ck_assert_uint_eq(k.done, 1);
+}
+
 /* ---- a successor ---- */
 
 START_TEST(moves_to_the_successor)
@@ -194,6 +210,76 @@ END_TEST
 
 /* A client's own instance watches for it: its successor's does from then on. Where there
  * are too many of them, the shared one does for all. */
+/* Two see the same URI, one of them no other owner of it: it stays where it is. */
+START_TEST(each_moves_by_what_it_is_shown)
+{
+	struct fleet_conf *c = fleet_conf_new(2);
+	struct hearer all, dev;
+	struct fleet *f;
+	unsigned first = (unsigned)_i;
+
+	(void)fleet_conf_profile(c, "default", "*");
+	(void)fleet_conf_profile(c, "dev", "alpha");
+	f = fleet_with_resources(c);
+	fleet_list(f, 1, LIST_RESOURCES, "file:///a", NULL);
+	fake_loop_advance(f->loop, 1000);
+	for (unsigned i = 0; i < 2; i++) {
+		struct hearer *h = i == first ? &dev : &all;
+
+		memset(h, 0, sizeof(*h));
+		h->o.view = h == &dev;
+		h->s = (struct subscriber){.owner = &h->o,
+		    .on_settled = on_settled,
+		    .on_updated = on_updated,
+		    .arg = h};
+		ck_assert_int_eq(
+		    subscription_add(f->g, text_of("\"file:///a\""), &h->s), MV_OK);
+	}
+	fake_upstream_settle_watch(f->u[0], NULL);
+	assert_updates(&all, f->u[0], "{\"uri\":\"file:///a\"}", 1);
+	/* What dev is shown was never listed, and still is by a template. */
+	fleet_list(f, 0, LIST_TEMPLATES, "file:///{x}", NULL);
+	fleet_list(f, 0, LIST_RESOURCES, "file:///z", NULL);
+	fake_loop_advance(f->loop, 1000);
+	fake_upstream_settle_watch(f->u[1], NULL);
+	ck_assert_uint_eq(all.yes + dev.yes, 2);
+	dev.updates = all.updates = 0;
+	assert_updates(&all, f->u[1], "{\"uri\":\"file:///a\"}", 1);
+	assert_updates(&dev, f->u[0], "{\"uri\":\"file:///a\"}", 1);
+	ck_assert_uint_eq(all.updates + dev.updates, 2);
+	subscription_remove(&all.s);
+	subscription_remove(&dev.s);
+	ck_assert_uint_eq(fake_upstream_n_watches(f->u[0]), 0);
+	ck_assert_uint_eq(fake_upstream_n_watches(f->u[1]), 0);
+	fleet_free(f);
+}
+END_TEST
+
+/* The same text is another's for who knows it without the prefix. */
+START_TEST(each_moves_by_what_it_said)
+{
+	struct fleet_conf *c = fleet_conf_new(2);
+	struct hearer with, without;
+	struct fleet *f;
+
+	c->confs[0]->uri_prefix = mem_xstrdup("p+");
+	f = fleet_with_resources(c);
+	name_uri(f, 0, "n:/a");
+	subscribe(f, &with, "\"p+n:/a\"", true);
+	subscribe(f, &without, "\"n:/a\"", false);
+	fleet_list(f, 1, LIST_RESOURCES, "n:/a", NULL);
+	fake_loop_advance(f->loop, 1000);
+	fake_upstream_settle_watch(f->u[1], NULL);
+	assert_updates(&with, f->u[0], "{\"uri\":\"n:/a\"}", 1);
+	ck_assert_ptr_nonnull(strstr(with.text, "\"p+n:/a\""));
+	assert_updates(&with, f->u[1], "{\"uri\":\"n:/a\"}", 0);
+	ck_assert_uint_eq(without.updates, 1);
+	subscription_remove(&with.s);
+	subscription_remove(&without.s);
+	fleet_free(f);
+}
+END_TEST
+
 START_TEST(own_instances_move_as_well)
 {
 	struct fleet_conf *c = fleet_conf_new(2);
@@ -235,22 +321,6 @@ START_TEST(own_instances_move_as_well)
 END_TEST
 
 /* ---- URIs that results named ---- */
-
-static void
-name_uri(struct fleet *f, size_t i, const char *uri)
-{
-	struct caller k;
-	char text[256];
-
-	fleet_list(f, i, LIST_TOOLS, "t", NULL);
-	(void)snprintf(text, sizeof(text), "{\"name\":\"%s__t\"}", f->confs[i]->name);
-	caller_begin(f, &k, "tools/call", text);
-	(void)snprintf(text, sizeof(text),
-	    "{\"content\":[{\"type\":\"resource_link\",\"uri\":\"%s\",\"name\":\"n\"}]}",
-	    uri);
-	fake_upstream_result(k.c.u, fake_upstream_n_sent(k.c.u) - 1, text);
-	ck_assert_uint_eq(k.done, 1);
-}
 
 static struct upstream *
 owner_of(struct fleet *f, const char *uri)
@@ -425,6 +495,8 @@ main(void)
 	tcase_add_test(tc, unanswered_one_is_answered_by_the_successor);
 	tcase_add_test(tc, removed_owner_ends_it);
 	tcase_add_test(tc, twin_takes_over);
+	tcase_add_loop_test(tc, each_moves_by_what_it_is_shown, 0, 2);
+	tcase_add_test(tc, each_moves_by_what_it_said);
 	tcase_add_loop_test(tc, own_instances_move_as_well, 0, 2);
 	tcase_add_test(tc, named_uris_move_too);
 	tcase_add_test(tc, named_by_an_instance);

@@ -208,6 +208,30 @@ START_TEST(death_by_probe_is_excused_once)
 }
 END_TEST
 
+/* It died of something else: a modern one that is spared the probe is asked after all. */
+START_TEST(spared_the_probe_in_vain)
+{
+	struct uowner *o = owner_probing();
+
+	uowner_die(o); /* excused */
+	uowner_refuse(o, uowner_heard_request("initialize"), "-32601");
+	check_state(o, UPSTREAM_ST_PROBE);
+	if (_i == 0) {
+		uowner_answer(o, uowner_heard_request("server/discover"), IS_MODERN);
+		ck_assert(uowner_is_ready(o));
+		ck_assert_uint_eq(fake_child_fails(o->u->child), 0);
+		uowner_reborn(o);
+		(void)uowner_heard_request("server/discover");
+	} else { /* once a process */
+		uowner_refuse(o, uowner_heard_request("server/discover"), "-32601");
+		uowner_refuse(o, uowner_heard_request("initialize"), "-32601");
+		ck_assert_uint_eq(fake_child_fails(o->u->child), 1);
+	}
+	uowner_heard_nothing();
+	uowner_free(o);
+}
+END_TEST
+
 /* One that dies of everything is asked in turns, and each death but the first counts. */
 START_TEST(failed_starts_take_turns)
 {
@@ -339,6 +363,7 @@ add_tests(TCase *tc)
 	tcase_add_loop_test(tc, death_by_probe_is_excused_once, 0, 2);
 	tcase_add_test(tc, failed_starts_take_turns);
 	tcase_add_test(tc, excuse_is_back_after_ready);
+	tcase_add_loop_test(tc, spared_the_probe_in_vain, 0, 2);
 	tcase_add_test(tc, content_length_is_named);
 	tcase_add_test(tc, reason_is_the_end_of_the_process);
 	tcase_add_test(tc, closing_its_input_ends_it);

@@ -154,21 +154,30 @@ START_TEST(instructions_come_back)
 }
 END_TEST
 
-/* A body over HTTP may have line feeds between its tokens. */
-START_TEST(line_feeds_in_a_definition)
+#define TWO_WITH(gap)                                                                    \
+	HEAD("modern", "2026-07-28", TOOLS_CAP, LIST_OF(2))                              \
+	"\"x\"\n"                                                                        \
+	"20 {" gap "\"name\":" gap "\"a\"" gap gap "}\n"                                 \
+	"12 {\"name\":\"b\"}\n"
+
+/* A body over HTTP may have line breaks between its tokens; no message may. */
+START_TEST(line_breaks_in_a_definition)
 {
-	static const char text[] = HEAD(
-	    "modern", "2026-07-28", TOOLS_CAP, LIST_OF(2)) "\"x\"\n"
-							   "16 {\n\"name\":\n\"a\"\n\n}\n"
-							   "12 {\"name\":\"b\"}\n";
-	struct uowner *o = uowner_new(ERA_AUTO);
+	static const char text[] = TWO_WITH("\n\r"), flat[] = TWO_WITH("  ");
+	struct uowner *o = uowner_new(ERA_AUTO), *same = uowner_new(ERA_AUTO);
+	const struct ulist *l = upstream_list(o->u, LIST_TOOLS);
 	struct buf again;
 
 	take_ok(o, text);
-	ck_assert_uint_eq(upstream_list(o->u, LIST_TOOLS)->n, 2);
+	ck_assert_uint_eq(l->n, 2);
+	ck_assert_ptr_null(memchr(l->bytes.data, '\n', l->bytes.len));
+	ck_assert_ptr_null(memchr(l->bytes.data, '\r', l->bytes.len));
 	again = memory_of(o);
-	ck_assert_uint_eq(again.len, strlen(text));
-	ck_assert_mem_eq(again.data, text, again.len);
+	ck_assert_uint_eq(again.len, strlen(flat));
+	ck_assert_mem_eq(again.data, flat, again.len);
+	take_ok(same, flat);
+	ck_assert(upstream_list(same->u, LIST_TOOLS)->hash == l->hash);
+	uowner_free(same);
 	buf_fini(&again);
 	uowner_free(o);
 }
@@ -322,7 +331,7 @@ suite_add_all(TCase *tc)
 {
 	tcase_add_loop_test(tc, odd_definitions_come_back, 0, N_ODD);
 	tcase_add_test(tc, instructions_come_back);
-	tcase_add_test(tc, line_feeds_in_a_definition);
+	tcase_add_test(tc, line_breaks_in_a_definition);
 	tcase_add_loop_test(tc, other_bytes_change_nothing, 0, N_BAD);
 	tcase_add_test(tc, other_version_changes_nothing);
 	tcase_add_test(tc, cut_and_altered_bytes);

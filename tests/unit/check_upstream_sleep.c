@@ -4,6 +4,7 @@
 #include "fake/fake_upstream_owner.h"
 
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,6 +130,25 @@ START_TEST(calls_wake_it_once)
 	ck_assert_uint_eq(o->settled, 1);
 	/* The list that came is the one that was known. */
 	ck_assert_uint_eq(o->changes[LIST_TOOLS], 0);
+	uowner_free(o);
+}
+END_TEST
+
+/* There is nothing to wake, but whoever waits for it hears so. */
+START_TEST(one_that_cannot_run_says_so)
+{
+	struct upstream_conf *conf = upstream_conf_new("alpha");
+	struct uowner *o;
+
+	conf->broken = MV_CONF;
+	(void)snprintf(conf->broken_text, sizeof(conf->broken_text), "no command");
+	o = uowner_new_of(conf);
+	upstream_wake(o->u);
+	ck_assert_int_eq(upstream_state(o->u), UPSTREAM_ST_PARKED);
+	ck_assert_uint_eq(o->settled, 1);
+	ck_assert_str_eq(upstream_reason(o->u), "no command");
+	upstream_wake(o->u);
+	ck_assert_uint_eq(o->settled, 1);
 	uowner_free(o);
 }
 END_TEST
@@ -438,6 +458,7 @@ suite_add_all(TCase *tc)
 	tcase_add_test(tc, on_use_with_lists_sleeps);
 	tcase_add_loop_test(tc, on_use_without_lists_starts_for_them, 0, 2);
 	tcase_add_test(tc, calls_wake_it_once);
+	tcase_add_test(tc, one_that_cannot_run_says_so);
 	tcase_add_loop_test(tc, watch_and_wish_wake_it, 0, 2);
 	tcase_add_test(tc, sleeps_on);
 	tcase_add_test(tc, start_that_fails_says_so);
