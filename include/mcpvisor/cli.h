@@ -46,6 +46,10 @@ struct cli_opts {
 enum cli_exit cli_check(const struct cli_opts *o);
 /* COLUMNS, else the width of the terminal, else 0. */
 unsigned cli_width(FILE *out);
+/* The number of columns, each character counted as one. */
+unsigned cli_text_columns(const char *s, size_t n);
+/* Prints at most columns of s (0: all) on one line, control bytes as '?'. */
+void cli_print_cut(FILE *out, const char *s, size_t n, unsigned columns);
 
 /* Starts the exchange; rfd and wfd (may be equal) are taken. done comes once, never
  * before cli_new has returned; the cli may be freed in it. */

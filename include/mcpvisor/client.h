@@ -88,6 +88,8 @@ void client_cancel(struct request *r);
 void client_channel_opened(struct client *c);
 /* A line that was no message; id may be absent. */
 void client_on_bad(struct client *c, enum mv_err err, struct jtext id);
+/* Gives back the memory that only requests need. Not inside its own callbacks. */
+void client_rest(struct client *c);
 /* Requests in flight, listens aside. */
 size_t client_in_flight(const struct client *c);
 /* Answers whatever is open: listens end as the protocol says, the rest fails with

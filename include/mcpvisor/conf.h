@@ -95,6 +95,9 @@ struct expand_env;
  * folder that holds it as mcpvisor.conf. e is empty on success. */
 struct conf *conf_load(
     const char *file, const struct expand_env *env, struct conf_errors *e);
+/* The same with one file more of mcp_servers; NULL for none. */
+struct conf *conf_load_with(const char *file, const char *mcp_json,
+    const struct expand_env *env, struct conf_errors *e);
 /* The same from text, which needs no file; relative names start at the folder of name. */
 struct conf *conf_parse(const char *name, const char *text, const struct expand_env *env,
     struct conf_errors *e);

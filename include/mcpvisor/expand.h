@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "mcpvisor/err.h"
 
@@ -47,5 +48,10 @@ enum mv_err expand_env_file(
 /* Appends "K=V" for each variable of ours that a pattern (* and ? allowed) names, in the
  * same way; patterns is NULL-terminated, or NULL. */
 void expand_env_pass(char *const *ours, char *const *patterns, char ***v, size_t *n);
+
+/* Opens a regular file, or one of the kind that also names (S_IFCHR for /dev/null), to
+ * read it to its end without a wait: a reload reads it too. -1, and *fault says why not.
+ */
+int expand_open_file(const char *path, mode_t also, const char **fault);
 
 #endif

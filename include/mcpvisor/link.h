@@ -42,8 +42,9 @@ struct link_cb {
 	void (*on_message)(void *arg, const struct link_msg *m);
 	/* A line that is no message: not JSON (MV_SYNTAX, MV_UTF8, MV_TOO_DEEP), or
 	 * over the limit (MV_TOO_LONG). id is what could still be read of it, is_reply
-	 * whether a result or error member came with it. line is at most the first
-	 * bytes of it. Empty lines are skipped in silence. May free the link. */
+	 * whether a result or error member came with it; a reply that the end of the
+	 * input cuts off has no id. line is at most the first bytes of it. Empty lines
+	 * are skipped in silence. May free the link. */
 	void (*on_bad)(void *arg, enum mv_err err, struct jtext id, bool is_reply,
 	    const char *line, size_t len);
 	/* No more input: end of file or an error. Once. May free the link. */

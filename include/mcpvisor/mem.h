@@ -42,6 +42,14 @@ bool mem_is_short(void);
  * whose input may be needed to get memory free. */
 bool mem_is_exhausted(void);
 
+/* For a process that passes large messages on for long: their blocks are kept for the
+ * next ones and not given back to the system after each. */
+void mem_keep_large(void);
+/* Whether a good part of what was in use since the last mem_trim is free now. */
+bool mem_has_slack(void);
+/* Then gives it back to the system, which may take milliseconds. */
+void mem_trim(void);
+
 /* Fault injection for tests: the nth mem_try* from now fails (1: the next),
  * and all after it when sticky. 0 switches it off. */
 void mem_fail_at(unsigned long n, int sticky);

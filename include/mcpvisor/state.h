@@ -17,6 +17,8 @@ struct state;
 /* dir NULL: $STATE_DIRECTORY, else $XDG_STATE_HOME/mcpvisor, else
  * ~/.local/state/mcpvisor. Never fails; what is wrong with the folder is logged once. */
 struct state *state_open(const char *dir);
+/* The same to look at only: nothing is made, written or touched. */
+struct state *state_open_to_look(const char *dir);
 void state_close(struct state *s);
 /* The key of this folder: shared by all processes that use it, made by the first. */
 void state_key(struct state *s, struct mac_key *key);

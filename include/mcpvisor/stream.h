@@ -31,6 +31,9 @@ struct stream_opts {
 	 * in the order in which they came they go on when there is room again. One whose
 	 * peer has hung up counts as vital, so that its end is seen. */
 	bool is_vital;
+	/* Never waits for memory: it uses little, and is needed most when there is none.
+	 */
+	bool is_exempt;
 };
 
 struct stream_cb {

@@ -271,6 +271,7 @@ log_emit(struct log_head *h, const char *fmt, va_list ap)
 		h->time = time[0] ? time : NULL;
 	}
 	log_format_line(&l, h, fmt, ap);
+	h->time = NULL;
 	if (g_log.sink != NULL) {
 		l.text[l.len] = '\0';
 		g_log.sink(h->level, l.text, l.len, g_log.sink_arg);

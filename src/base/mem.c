@@ -20,8 +20,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define KEEP_BLOCK_BYTES (4 * 1024 * 1024)
+#define KEEP_FREE_BYTES	 (8 * 1024 * 1024)
+#define SLACK_BYTES	 ((size_t)1024 * 1024)
+
 static struct {
-	size_t in_use;
+	size_t in_use, peak;
 	size_t budget; /* 0: none */
 	bool is_short, is_exhausted;
 } g_mem;
@@ -36,6 +40,14 @@ mem_die(size_t size)
 	abort();
 }
 
+static void
+mem_count(size_t before, size_t now)
+{
+	g_mem.in_use += now - before;
+	if (g_mem.in_use > g_mem.peak)
+		g_mem.peak = g_mem.in_use;
+}
+
 /* NULL as realloc does; p stays valid then. */
 static void *
 mem_resize(void *p, size_t size)
@@ -44,7 +56,7 @@ mem_resize(void *p, size_t size)
 	void *q = realloc(p, size > 0 ? size : 1);
 
 	if (q != NULL)
-		g_mem.in_use += malloc_usable_size(q) - before;
+		mem_count(before, malloc_usable_size(q));
 	return q;
 }
 
@@ -71,7 +83,7 @@ mem_xcalloc(size_t n, size_t size)
 	p = calloc(n, size);
 	if (p == NULL)
 		mem_die(size);
-	g_mem.in_use += malloc_usable_size(p);
+	mem_count(0, malloc_usable_size(p));
 	return p;
 }
 
@@ -212,6 +224,29 @@ mem_is_exhausted(void)
 	g_mem.is_exhausted = g_mem.budget > 0 && g_mem.in_use >= more &&
 			     g_mem.in_use - more >= g_mem.budget;
 	return g_mem.is_exhausted;
+}
+
+void
+mem_keep_large(void)
+{
+	(void)mallopt(M_MMAP_THRESHOLD, KEEP_BLOCK_BYTES);
+	(void)mallopt(M_TRIM_THRESHOLD, KEEP_FREE_BYTES);
+}
+
+bool
+mem_has_slack(void)
+{
+	return g_mem.peak - g_mem.in_use >= SLACK_BYTES &&
+	       g_mem.in_use <= g_mem.peak - g_mem.peak / 4;
+}
+
+void
+mem_trim(void)
+{
+	if (!mem_has_slack())
+		return;
+	(void)malloc_trim(0);
+	g_mem.peak = g_mem.in_use;
 }
 
 void

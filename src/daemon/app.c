@@ -348,6 +348,7 @@ app_main(int argc, char **argv)
 
 	/* Before anything of jansson's: its memory counts as ours. */
 	json_set_alloc_funcs(mem_lib_alloc, mem_free);
+	mem_keep_large();
 
 	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
 		name = "help";

@@ -220,7 +220,7 @@ run_check(struct app *a)
 	check_errors(&k, &e);
 	conf_errors_free(&e);
 	if (k.fleet != NULL && spawner != NULL) {
-		k.state = state_open(k.fleet->conf->state.dir);
+		k.state = state_open_to_look(k.fleet->conf->state.dir);
 		fleet_put_opts(k.fleet, &go);
 		k.gateway = gateway_new(loop, spawner, &go);
 		check_fleet(&k);

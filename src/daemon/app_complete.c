@@ -26,6 +26,21 @@ put_options(const struct command *c, const char *before, const char *between)
 	}
 }
 
+/* What an argument may be, out of "a|b|c"; NULL: anything. Good until the next call. */
+static const char *
+words_of(const struct command *c)
+{
+	static char words[128];
+	size_t n = strlen(c->args);
+
+	if (strchr(c->args, '|') == NULL || n >= sizeof(words) ||
+	    strspn(c->args, "abcdefghijklmnopqrstuvwxyz|") != n)
+		return NULL;
+	for (size_t i = 0; i <= n; i++)
+		words[i] = c->args[i] == '|' ? ' ' : c->args[i];
+	return words;
+}
+
 static void
 put_commands(void)
 {
@@ -66,10 +81,13 @@ complete_bash(void)
 	put_commands();
 	(void)printf("' -- \"$cur\")\n\t\treturn\n\tfi\n\tcase ${COMP_WORDS[1]} in\n");
 	for (const struct command *c = app_commands; c->name != NULL; c++) {
-		if (c->hidden || c->options[0] == '\0')
+		const char *words = words_of(c);
+
+		if (c->hidden || (c->options[0] == '\0' && words == NULL))
 			continue;
-		(void)printf("\t%s) mapfile -t COMPREPLY < <(compgen -W '", c->name);
-		put_options(c, "", " ");
+		(void)printf("\t%s) mapfile -t COMPREPLY < <(compgen -W '%s", c->name,
+		    words != NULL ? words : "");
+		put_options(c, words != NULL ? " " : "", " ");
 		(void)printf("' -- \"$cur\") ;;\n");
 	}
 	(void)printf("\tesac\n}\ncomplete -F _mcpvisor mcpvisor\n");
@@ -88,6 +106,28 @@ put_quoted(const char *s)
 }
 
 static void
+zsh_arguments(const struct command *c, const char *words)
+{
+	(void)printf("\t%s) _arguments", c->name);
+	for (const struct app_option *o = app_options; o->name != NULL; o++) {
+		if (!app_command_has(c, o->name))
+			continue;
+		(void)printf(" '*--%s", o->name);
+		if (o->metavar != NULL)
+			(void)printf(":%s:", o->metavar);
+		if (o->complete != NULL && strcmp(o->complete, "file") == 0)
+			(void)printf("_files");
+		else if (o->complete != NULL)
+			(void)printf("(%s)", o->complete);
+		(void)printf("'");
+	}
+	if (words != NULL)
+		(void)printf(" '2: :(%s)' ;;\n", words);
+	else
+		(void)printf(" '*: :_files' ;;\n");
+}
+
+static void
 complete_zsh(void)
 {
 	(void)printf("#compdef mcpvisor\n_mcpvisor() {\n\tlocal -a commands\n"
@@ -103,22 +143,11 @@ complete_zsh(void)
 		     "\t\t_describe command commands\n\t\treturn\n\tfi\n"
 		     "\tcase $words[2] in\n");
 	for (const struct command *c = app_commands; c->name != NULL; c++) {
-		if (c->hidden || c->options[0] == '\0')
+		const char *words = words_of(c);
+
+		if (c->hidden || (c->options[0] == '\0' && words == NULL))
 			continue;
-		(void)printf("\t%s) _arguments", c->name);
-		for (const struct app_option *o = app_options; o->name != NULL; o++) {
-			if (!app_command_has(c, o->name))
-				continue;
-			(void)printf(" '*--%s", o->name);
-			if (o->metavar != NULL)
-				(void)printf(":%s:", o->metavar);
-			if (o->complete != NULL && strcmp(o->complete, "file") == 0)
-				(void)printf("_files");
-			else if (o->complete != NULL)
-				(void)printf("(%s)", o->complete);
-			(void)printf("'");
-		}
-		(void)printf(" '*: :_files' ;;\n");
+		zsh_arguments(c, words);
 	}
 	(void)printf("\tesac\n}\n_mcpvisor \"$@\"\n");
 }
@@ -134,6 +163,11 @@ complete_fish(void)
 		    "complete -c mcpvisor -n __fish_use_subcommand -a %s -d '", c->name);
 		put_quoted(c->help);
 		(void)printf("'\n");
+		if (words_of(c) != NULL)
+			(void)printf(
+			    "complete -c mcpvisor -n '__fish_seen_subcommand_from "
+			    "%s' -a '%s'\n",
+			    c->name, words_of(c));
 		for (const struct app_option *o = app_options; o->name != NULL; o++) {
 			if (!app_command_has(c, o->name))
 				continue;
@@ -141,11 +175,11 @@ complete_fish(void)
 			    "complete -c mcpvisor -n '__fish_seen_subcommand_from "
 			    "%s' -l %s",
 			    c->name, o->name);
-			if (o->metavar != NULL)
-				(void)printf(" -r");
 			if (o->complete != NULL && strcmp(o->complete, "file") == 0)
-				(void)printf(" -F");
-			else if (o->complete != NULL)
+				(void)printf(" -r -F");
+			else if (o->metavar != NULL)
+				(void)printf(" -x");
+			if (o->complete != NULL && strcmp(o->complete, "file") != 0)
 				(void)printf(" -a '%s'", o->complete);
 			(void)printf("\n");
 		}

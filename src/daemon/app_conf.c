@@ -93,10 +93,11 @@ fleet_load(const struct app *a, struct conf_errors *e)
 	size_t k = 0;
 
 	memset(e, 0, sizeof(*e));
-	c = a->conf_file != NULL ? conf_load(a->conf_file, NULL, e) : conf_new_default();
+	c = a->conf_file != NULL ? conf_load_with(a->conf_file, a->mcp_json, NULL, e)
+				 : conf_new_default();
 	if (c == NULL)
 		return NULL;
-	if ((a->mcp_json != NULL || a->conf_file == NULL) && !fleet_import(a, c, e)) {
+	if (a->conf_file == NULL && !fleet_import(a, c, e)) {
 		conf_free(c);
 		return NULL;
 	}
@@ -156,12 +157,13 @@ void
 fleet_settle(const struct app *a, const struct fleet *f)
 {
 	const struct conf *c = f->conf;
+	bool has_level = a->has_level || a->command->is_table;
 
-	log_set_level(a->has_level || a->command->is_table ? a->level : c->log.level);
+	log_set_level(has_level ? a->level : c->log.level);
 	log_set_format(c->log.format);
 	log_set_limit(c->log.burst, c->log.period_ms);
 	log_clear_module_levels();
-	for (size_t i = 0; i < c->log.n_modules; i++)
+	for (size_t i = 0; i < c->log.n_modules && !has_level; i++)
 		(void)log_set_module_level(
 		    c->log.modules[i].module, c->log.modules[i].level);
 	mem_set_budget((size_t)c->limits.memory_max);

@@ -73,6 +73,10 @@ control_say(struct app *a, json_t *request, int *code)
 		fprintf(stderr, "mcpvisor %s: %s\n", a->command->name, et.message);
 	} else {
 		answer = json_loadb(reply.data, reply.len, 0, NULL);
+		if (answer == NULL)
+			fprintf(stderr,
+			    "mcpvisor %s: %s: what answers there is no mcpvisor\n",
+			    a->command->name, path);
 	}
 	if (answer != NULL && !json_is_true(json_object_get(answer, "ok"))) {
 		what = json_string_value(json_object_get(answer, "text"));

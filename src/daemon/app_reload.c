@@ -48,11 +48,11 @@ reload_log(enum log_level level, const char *event, const struct buf *text)
 }
 
 static enum mv_err
-reload_refuse(struct buf *text)
+reload_refuse(const struct buf *text, enum mv_err err)
 {
 	metrics_add(METRIC_RELOADS_REFUSED, 1);
 	reload_log(LOG_LV_ERROR, "refused", text);
-	return MV_CONF;
+	return err;
 }
 
 static struct fleet *
@@ -71,9 +71,9 @@ reload_read(const struct server *s, struct buf *text)
 	return f;
 }
 
-/* Binds what is new. False: text says why, and nothing has changed. */
+/* Binds what is new. False: why says what is wrong, and nothing has changed. */
 static bool
-reload_listen(struct server *s, const struct fleet *f, struct buf *text)
+reload_listen(struct server *s, const struct fleet *f, struct buf *why)
 {
 	struct mv_errtext et = {.line = 0};
 	size_t n = 0;
@@ -86,11 +86,13 @@ reload_listen(struct server *s, const struct fleet *f, struct buf *text)
 		return true;
 	rows = server_rows(s, f, &n, &et);
 	ok = rows != NULL && endpoint_http_set_listen(s->endpoint, rows, n, &et) == MV_OK;
-	if (!ok)
-		buf_addf(text, "listen: %s%s%s\n", et.file, et.file[0] ? ": " : "",
-		    et.message);
-	else
+	if (ok) {
 		server_log_addresses(s);
+	} else {
+		gateway_unreserve_views(s->gateway);
+		buf_addf(
+		    why, "listen: %s%s%s\n", et.file, et.file[0] ? ": " : "", et.message);
+	}
 	mem_free(rows);
 	return ok;
 }
@@ -115,37 +117,55 @@ reload_apply(struct server *s, struct fleet *f)
 	gateway_apply(s->gateway, &go);
 }
 
+/* What changes is told as such only once it does. */
+static enum mv_err
+reload_change(struct server *s, struct fleet *f, struct buf *text)
+{
+	struct buf why;
+	bool ok;
+
+	buf_init(&why, sizeof(struct mv_errtext) + 64);
+	ok = reload_listen(s, f, &why);
+	if (ok) {
+		reload_log(LOG_LV_NOTICE, "change", text);
+	} else {
+		fleet_free(f);
+		buf_reset(text);
+		buf_add(text, why.data, why.len);
+	}
+	buf_fini(&why);
+	if (!ok)
+		return reload_refuse(text, MV_CONF);
+	fleet_warn(f);
+	reload_apply(s, f);
+	s->reloads++;
+	metrics_add(METRIC_RELOADS, 1);
+	LOG_NOTICE("reload", "done", "upstreams=%zu", f->n);
+	return MV_OK;
+}
+
 enum mv_err
 server_reload(struct server *s, bool dry_run, struct buf *text)
 {
 	struct fleet *f;
+	enum mv_err err;
 
 	if (s->stopping)
 		return MV_STOPPING;
 	if (s->a->conf_file == NULL && s->a->mcp_json == NULL) {
 		buf_add_str(text, "there is no conf to read: the demo runs\n");
-		return MV_UNSUPPORTED;
+		return dry_run ? MV_UNSUPPORTED : reload_refuse(text, MV_UNSUPPORTED);
 	}
 	f = reload_read(s, text);
 	if (f == NULL)
-		return dry_run ? MV_CONF : reload_refuse(text);
+		return dry_run ? MV_CONF : reload_refuse(text, MV_CONF);
 	(void)conf_diff(s->fleet->conf, f->conf, text);
 	if (dry_run) {
 		fleet_free(f);
 		return MV_OK;
 	}
 	notify_reloading(s->notify);
-	if (!reload_listen(s, f, text)) {
-		fleet_free(f);
-		notify_ready(s->notify);
-		return reload_refuse(text);
-	}
-	reload_log(LOG_LV_NOTICE, "change", text);
-	fleet_warn(f);
-	reload_apply(s, f);
-	s->reloads++;
-	metrics_add(METRIC_RELOADS, 1);
-	LOG_NOTICE("reload", "done", "upstreams=%zu", f->n);
+	err = reload_change(s, f, text);
 	notify_ready(s->notify);
-	return MV_OK;
+	return err;
 }

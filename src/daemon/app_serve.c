@@ -255,6 +255,8 @@ on_restart(void *arg, const char *name)
 
 	if (u == NULL)
 		return MV_NOT_FOUND;
+	if (s->stopping)
+		return MV_STOPPING;
 	LOG_NOTICE("serve", "restarting an upstream on demand", "upstream=%s",
 	    LOG_ESC(name, strlen(name)));
 	gateway_restart(s->gateway, u, s->fleet->conf->reload_drain_ms);
@@ -276,6 +278,8 @@ on_take_mcp(
 
 	if (!gateway_view(s->gateway, profile, &view))
 		return MV_NOT_FOUND;
+	if (s->stopping)
+		return MV_STOPPING;
 	endpoint_http_add_lines(s->endpoint, fd, uid, view, buffered, n);
 	return MV_OK;
 }
@@ -358,7 +362,8 @@ on_sweep(void *arg)
 	timer_set(&s->sweep, SWEEP_MS);
 }
 
-static bool
+/* CLI_OK, or what to exit with. */
+static int
 serve_setup(struct server *s)
 {
 	struct endpoint_http_opts eo = endpoint_http_defaults;
@@ -371,7 +376,7 @@ serve_setup(struct server *s)
 	s->spawner = s->loop ? spawner_new(s->loop) : NULL;
 	if (s->spawner == NULL) {
 		fprintf(stderr, "mcpvisor: cannot set up the event loop\n");
-		return false;
+		return CLI_UPSTREAM;
 	}
 	s->state = state_open(s->fleet->conf->state.dir);
 	state_key(s->state, &eo.key);
@@ -387,10 +392,11 @@ serve_setup(struct server *s)
 	s->endpoint = endpoint_http_new(s->loop, s->gateway, &eo);
 	mac_key_wipe(&eo.key);
 	/* Whoever reads that we listen may stop us at once. */
-	return loop_on_signal(s->loop, SIGTERM, on_stop_signal, s) &&
-	       loop_on_signal(s->loop, SIGINT, on_stop_signal, s) &&
-	       loop_on_signal(s->loop, SIGHUP, on_reload_signal, s) && serve_control(s) &&
-	       serve_listen(s);
+	if (!loop_on_signal(s->loop, SIGTERM, on_stop_signal, s) ||
+	    !loop_on_signal(s->loop, SIGINT, on_stop_signal, s) ||
+	    !loop_on_signal(s->loop, SIGHUP, on_reload_signal, s))
+		return CLI_UPSTREAM;
+	return serve_control(s) && serve_listen(s) ? CLI_OK : CLI_CONF;
 }
 
 static void
@@ -418,7 +424,7 @@ int
 run_serve(struct app *a)
 {
 	struct server s = {.a = a, .started_ms = clock_now_ms()};
-	int code = CLI_CONF;
+	int code;
 
 	s.old_tail = &s.old;
 	if (!a->demo && a->mcp_json == NULL)
@@ -429,7 +435,8 @@ run_serve(struct app *a)
 	fleet_settle(a, s.fleet);
 	fleet_warn(s.fleet);
 	client_log_calls(s.fleet->conf->log.calls);
-	if (serve_may(a) && serve_setup(&s)) {
+	code = serve_may(a) ? serve_setup(&s) : CLI_CONF;
+	if (code == CLI_OK) {
 		s.notify = notify_new(s.loop);
 		gateway_start(s.gateway);
 		notify_ready(s.notify);

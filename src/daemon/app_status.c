@@ -10,6 +10,7 @@
 
 #include "app_serve.h"
 
+#include "mcpvisor/cli.h"
 #include "mcpvisor/clock.h"
 #include "mcpvisor/mem.h"
 #include "mcpvisor/metrics.h"
@@ -73,7 +74,7 @@ status_of_lists(const struct upstream *u)
 static json_t *
 status_of_upstream(const struct gateway *g, const struct upstream *u)
 {
-	struct upstream_stats st = upstream_stats(u);
+	struct upstream_stats st = gateway_stats(g, u);
 
 	return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
 			 "s:{s:o, s:o, s:o}, s:o}",
@@ -85,9 +86,9 @@ status_of_upstream(const struct gateway *g, const struct upstream *u)
 	    st.next_ms > 0 ? number(st.next_ms) : json_null(), "revision",
 	    text(upstream_revision_text(u)), "instances",
 	    number(gateway_count_instances(g, u)), "lists", status_of_lists(u), "calls",
-	    status_of_calls(&st, upstream_in_flight(u)), "queue", "held", number(st.held),
-	    "held_bytes", number(st.held_bytes), "out_bytes", number(st.out_bytes),
-	    "noise_lines", number(st.noise_lines));
+	    status_of_calls(&st, gateway_in_flight(g, u)), "queue", "held",
+	    number(st.held), "held_bytes", number(st.held_bytes), "out_bytes",
+	    number(st.out_bytes), "noise_lines", number(st.noise_lines));
 }
 
 /* The second number of statm, in pages. */
@@ -206,25 +207,43 @@ print_bytes(char out[32], json_int_t n)
 		    out, 32, "%" JSON_INTEGER_FORMAT " MiB", n / (1024 * 1024));
 }
 
-/* No control byte gets out; cut to what is left of the line. */
-static void
-print_reason(FILE *out, const char *s, int room)
-{
-	int n = 0;
+#define NAME_COLUMNS 40
+#define ROW_FORMAT   "  %-8s %8s %7s %8s %6s %6s %6s %8s  %s"
 
-	for (; *s != '\0' && (room <= 0 || n < room); s++, n++)
-		(void)fputc((unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s, out);
+/* The first columns of a name, with spaces behind a shorter one; out has room for four
+ * bytes a column. */
+static size_t
+put_name(char *out, const char *s, unsigned columns)
+{
+	size_t n = 0;
+
+	while (s[n] != '\0' && cli_text_columns(s, n + 1) <= columns)
+		n++;
+	memcpy(out, s, n);
+	for (unsigned k = cli_text_columns(s, n); k < columns; k++)
+		out[n++] = ' ';
+	out[n] = '\0';
+	return n;
 }
 
-#define COLUMNS_FORMAT "%-*.*s  %-8s %8s %7s %8s %6s %6s %6s %8s  "
+/* Names and reasons come from elsewhere: a row is one line, whatever is in them. */
+static void
+print_row(FILE *out, const char *row, unsigned width)
+{
+	size_t n = strlen(row);
+
+	while (n > 0 && row[n - 1] == ' ')
+		n--;
+	cli_print_cut(out, row, n, width);
+	(void)fputc('\n', out);
+}
 
 static void
-print_upstream(const json_t *u, FILE *out, int name_width, unsigned width)
+print_upstream(const json_t *u, FILE *out, unsigned name_width, unsigned width)
 {
 	const json_t *calls = json_object_get(u, "calls");
-	char span[32], pid[24] = "-", n[5][24];
-	const char *name = string_at(u, "name");
-	int used;
+	char span[32], pid[24] = "-", n[5][24], row[2048];
+	size_t used = put_name(row, string_at(u, "name"), name_width);
 
 	print_span(span, at(u, "state_ms", NULL));
 	if (json_is_integer(json_object_get(u, "pid")))
@@ -236,20 +255,39 @@ print_upstream(const json_t *u, FILE *out, int name_width, unsigned width)
 	(void)snprintf(n[2], 24, "%" JSON_INTEGER_FORMAT, at(calls, "tool", "is_error"));
 	(void)snprintf(n[3], 24, "%" JSON_INTEGER_FORMAT, at(calls, "in_flight", NULL));
 	(void)snprintf(n[4], 24, "%" JSON_INTEGER_FORMAT, at(u, "restarts", NULL));
-	used = fprintf(out, COLUMNS_FORMAT, name_width, name_width, name,
-	    string_at(u, "state"), span, pid, n[0], n[1], n[2], n[3], n[4]);
-	print_reason(out, string_at(u, "reason"), width > 0 ? (int)width - used : 0);
-	(void)fputc('\n', out);
+	(void)snprintf(row + used, sizeof(row) - used, ROW_FORMAT, string_at(u, "state"),
+	    span, pid, n[0], n[1], n[2], n[3], n[4], string_at(u, "reason"));
+	print_row(out, row, width);
+}
+
+static void
+print_upstreams(const json_t *upstreams, FILE *out, unsigned width)
+{
+	unsigned name_width = 8;
+	char row[512];
+	size_t used;
+
+	for (size_t i = 0; i < json_array_size(upstreams); i++) {
+		const char *s = string_at(json_array_get(upstreams, i), "name");
+		unsigned n = cli_text_columns(s, strlen(s));
+
+		name_width = n > name_width ? n : name_width;
+	}
+	if (name_width > NAME_COLUMNS)
+		name_width = NAME_COLUMNS;
+	used = put_name(row, "UPSTREAM", name_width);
+	(void)snprintf(row + used, sizeof(row) - used, ROW_FORMAT, "STATE", "SINCE",
+	    "PID", "CALLS", "FAILED", "ERRORS", "OPEN", "RESTARTS", "REASON");
+	print_row(out, row, width);
+	for (size_t i = 0; i < json_array_size(upstreams); i++)
+		print_upstream(json_array_get(upstreams, i), out, name_width, width);
 }
 
 void
 status_print(const json_t *status, FILE *out, unsigned width)
 {
-	const json_t *upstreams = json_object_get(status, "upstreams");
 	const json_t *listen = json_object_get(status, "listen");
 	char up[32], use[32], rss[32];
-	int name_width = 8;
-	size_t i;
 
 	print_span(up, at(status, "uptime_ms", NULL));
 	print_bytes(use, at(status, "memory", "in_use"));
@@ -263,19 +301,9 @@ status_print(const json_t *status, FILE *out, unsigned width)
 	    " connections, %" JSON_INTEGER_FORMAT " requests in flight\n",
 	    at(status, "clients", "sessions"), at(status, "clients", "connections"),
 	    at(status, "clients", "in_flight"));
-	for (i = 0; i < json_array_size(listen); i++)
+	for (size_t i = 0; i < json_array_size(listen); i++)
 		(void)fprintf(
 		    out, "listening: %s\n", json_string_value(json_array_get(listen, i)));
-	for (i = 0; i < json_array_size(upstreams); i++) {
-		size_t n = strlen(string_at(json_array_get(upstreams, i), "name"));
-
-		name_width = (int)n > name_width ? (int)n : name_width;
-	}
-	if (name_width > 40)
-		name_width = 40;
-	(void)fprintf(out, "\n" COLUMNS_FORMAT "%s\n", name_width, name_width, "UPSTREAM",
-	    "STATE", "SINCE", "PID", "CALLS", "FAILED", "ERRORS", "OPEN", "RESTARTS",
-	    "REASON");
-	for (i = 0; i < json_array_size(upstreams); i++)
-		print_upstream(json_array_get(upstreams, i), out, name_width, width);
+	(void)fputc('\n', out);
+	print_upstreams(json_object_get(status, "upstreams"), out, width);
 }

@@ -115,9 +115,8 @@ byte_is_control(const char *p, size_t left)
 	       (c == 0xc2 && left > 1 && (unsigned char)p[1] < 0xa0);
 }
 
-/* The number of columns, each character counted as one. */
-static unsigned
-text_columns(const char *s, size_t n)
+unsigned
+cli_text_columns(const char *s, size_t n)
 {
 	unsigned columns = 0;
 
@@ -126,11 +125,10 @@ text_columns(const char *s, size_t n)
 	return columns;
 }
 
-/* Prints at most columns of s (0: all) on one line, control bytes as '?'. */
-static void
-print_cut(FILE *out, const char *s, size_t n, unsigned columns)
+void
+cli_print_cut(FILE *out, const char *s, size_t n, unsigned columns)
 {
-	bool cut = columns > 3 && text_columns(s, n) > columns;
+	bool cut = columns > 3 && cli_text_columns(s, n) > columns;
 	unsigned room = cut ? columns - 3 : columns;
 
 	for (size_t i = 0; i < n; i++) {
@@ -155,12 +153,12 @@ print_row(const struct cli_opts *o, const struct cli_tool *t, unsigned column)
 	struct jtext def = cli_tool_def(t);
 	size_t len, name_len = strlen(t->name);
 	char *text = text_decode(json_member(def, "description"), &len);
-	unsigned used = text_columns(t->name, name_len);
+	unsigned used = cli_text_columns(t->name, name_len);
 	const char *s;
 
 	if (!text)
 		text = text_decode(json_member(def, "title"), &len);
-	print_cut(o->out, t->name, name_len, 0);
+	cli_print_cut(o->out, t->name, name_len, 0);
 	if (text) {
 		s = text + strspn(text, " \t\r\n");
 		do {
@@ -168,7 +166,7 @@ print_row(const struct cli_opts *o, const struct cli_tool *t, unsigned column)
 		} while (++used < column + 2);
 		putc(' ', o->out);
 		used++;
-		print_cut(o->out, s, strcspn(s, "\r\n"),
+		cli_print_cut(o->out, s, strcspn(s, "\r\n"),
 		    o->width > used + 10 ? o->width - used
 		    : o->width		 ? 10
 					 : 0);
@@ -192,7 +190,7 @@ cli_print_tools(const struct cli_opts *o, const struct cli_list *l)
 		return;
 	}
 	for (size_t i = 0; i < l->n; i++) {
-		unsigned columns = text_columns(l->v[i].name, strlen(l->v[i].name));
+		unsigned columns = cli_text_columns(l->v[i].name, strlen(l->v[i].name));
 
 		if (columns > column && columns <= NAME_COLUMN_MAX)
 			column = columns;
@@ -203,21 +201,33 @@ cli_print_tools(const struct cli_opts *o, const struct cli_list *l)
 		print_row(o, &l->v[i], column);
 }
 
+static bool
+out_is_terminal(FILE *out)
+{
+	int fd = fileno(out);
+
+	return fd >= 0 && isatty(fd);
+}
+
+/* Prints the byte at p, or for a terminal what is harmless; returns what it took. */
+static size_t
+print_byte(FILE *out, bool terminal, const char *p, size_t left)
+{
+	if (!terminal || *p == '\n' || *p == '\t' || !byte_is_control(p, left)) {
+		putc(*p, out);
+		return 1;
+	}
+	putc('?', out);
+	return (unsigned char)*p == 0xc2 ? 2 : 1;
+}
+
 static void
 print_text(const struct cli_opts *o, const char *s, size_t n)
 {
-	int fd = fileno(o->out);
-	bool harmless = fd >= 0 && isatty(fd);
+	bool terminal = out_is_terminal(o->out);
 
-	for (size_t i = 0; i < n; i++) {
-		if (harmless && s[i] != '\n' && s[i] != '\t' &&
-		    byte_is_control(s + i, n - i)) {
-			putc('?', o->out);
-			i += (unsigned char)s[i] == 0xc2;
-		} else {
-			putc(s[i], o->out);
-		}
-	}
+	for (size_t i = 0; i < n;)
+		i += print_byte(o->out, terminal, s + i, n - i);
 	if (n == 0 || s[n - 1] != '\n')
 		putc('\n', o->out);
 }
@@ -230,7 +240,7 @@ print_string_member(const struct cli_opts *o, struct jtext object, const char *m
 
 	if (s) {
 		putc(' ', o->out);
-		print_cut(o->out, s, len, 200);
+		cli_print_cut(o->out, s, len, 200);
 	}
 	mem_free(s);
 }
@@ -252,7 +262,7 @@ print_block(const struct cli_opts *o, struct jtext block)
 	}
 	putc('[', o->out);
 	s = text_decode(json_member(block, "type"), &len);
-	print_cut(o->out, s ? s : "block", s ? len : 5, 40);
+	cli_print_cut(o->out, s ? s : "block", s ? len : 5, 40);
 	mem_free(s);
 	print_string_member(o, block, "mimeType");
 	print_string_member(o, block, "uri");
@@ -276,13 +286,13 @@ static void
 print_indented(FILE *out, struct jtext t)
 {
 	unsigned depth = 0;
-	bool in_string = false;
+	bool in_string = false, terminal = out_is_terminal(out);
 
 	for (size_t i = 0; i < t.n; i++) {
 		char c = t.p[i];
 
 		if (in_string) {
-			putc(c, out);
+			i += print_byte(out, terminal, t.p + i, t.n - i) - 1;
 			if (c == '\\' && i + 1 < t.n)
 				putc(t.p[++i], out);
 			in_string = c != '"';
@@ -343,10 +353,10 @@ cli_print_error(const struct cli_opts *o, struct jtext error)
 
 	(void)json_int(json_member(error, "code"), &code);
 	fprintf(o->err, "mcpvisor: error %lld: ", (long long)code);
-	print_cut(o->err, message ? message : "", message ? len : 0, 0);
+	cli_print_cut(o->err, message ? message : "", message ? len : 0, 0);
 	if (data.n) {
 		fputs(" ", o->err);
-		print_cut(o->err, data.p, data.n, 1000);
+		cli_print_cut(o->err, data.p, data.n, 1000);
 	}
 	putc('\n', o->err);
 	if (o->json) {

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 
 #include "mcpvisor/caps.h"
+#include "mcpvisor/json.h"
 #include "mcpvisor/mem.h"
 
 static int
@@ -148,10 +149,11 @@ load_finish(struct conf_ctx *x)
 }
 
 static struct conf *
-load_text(const char *name, const char *text, size_t n, const struct expand_env *env,
-    struct conf_errors *e)
+load_text(const char *name, struct jtext text, const char *mcp_json,
+    const struct expand_env *env, struct conf_errors *e)
 {
-	struct conf_ctx x = {.c = conf_new(name), .file = name, .main_file = name};
+	struct conf_ctx x = {
+	    .c = conf_new(name), .file = name, .main_file = name, .mcp_json = mcp_json};
 	char *dir = conf_file_dir(name);
 	config_t cfg;
 
@@ -159,7 +161,7 @@ load_text(const char *name, const char *text, size_t n, const struct expand_env 
 	x.env.dir = dir;
 	x.main_dir = dir;
 	x.at[CONF_CONF] = x.c;
-	if (conf_file_parse(&x, &cfg, text, n)) {
+	if (conf_file_parse(&x, &cfg, text.p, text.n)) {
 		x.root = config_root_setting(&cfg);
 		x.defaults = config_setting_get_member(x.root, "defaults");
 		if (x.defaults && !config_setting_is_group(x.defaults))
@@ -184,11 +186,18 @@ struct conf *
 conf_parse(const char *name, const char *text, const struct expand_env *env,
     struct conf_errors *e)
 {
-	return load_text(name, text, strlen(text), env, e);
+	return load_text(name, (struct jtext){text, strlen(text)}, NULL, env, e);
 }
 
 struct conf *
 conf_load(const char *file, const struct expand_env *env, struct conf_errors *e)
+{
+	return conf_load_with(file, NULL, env, e);
+}
+
+struct conf *
+conf_load_with(const char *file, const char *mcp_json, const struct expand_env *env,
+    struct conf_errors *e)
 {
 	struct conf_ctx x = {.file = file};
 	const char *wrong = NULL;
@@ -201,7 +210,7 @@ conf_load(const char *file, const struct expand_env *env, struct conf_errors *e)
 		x.file = inside = conf_file_join(file, "mcpvisor.conf");
 	text = conf_file_read(x.file, CAP_CONF_BYTES, &n, &wrong);
 	if (text) {
-		c = load_text(x.file, text, n, env, e);
+		c = load_text(x.file, (struct jtext){text, n}, mcp_json, env, e);
 		mem_free_secret(text, n);
 	} else {
 		conf_file_error(&x, 0, "%s", wrong);

@@ -9,12 +9,13 @@
 #include "conf_priv.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "mcpvisor/caps.h"
+#include "mcpvisor/expand.h"
 #include "mcpvisor/mem.h"
 
 static enum mv_err
@@ -41,14 +42,15 @@ file_read_all(int fd, size_t max, struct buf *b)
 char *
 conf_file_read(const char *file, size_t max, size_t *n, const char **text)
 {
-	int fd = open(file, O_RDONLY | O_CLOEXEC);
-	enum mv_err err = MV_SYSTEM;
+	int fd = expand_open_file(file, S_IFCHR, text);
+	enum mv_err err;
 	char *data = NULL;
 	struct buf b;
 
+	if (fd < 0)
+		return NULL;
 	buf_init(&b, max + 16384);
-	if (fd >= 0)
-		err = file_read_all(fd, max, &b);
+	err = file_read_all(fd, max, &b);
 	if (err == MV_OK) {
 		*n = b.len;
 		data = buf_take(&b, NULL);
@@ -59,8 +61,7 @@ conf_file_read(const char *file, size_t max, size_t *n, const char **text)
 	else if (err != MV_OK)
 		*text =
 		    err == MV_TOO_LONG ? "the file is too long" : mv_err_text(MV_NOMEM);
-	if (fd >= 0)
-		close(fd);
+	close(fd);
 	buf_fini(&b);
 	return data;
 }

@@ -198,22 +198,26 @@ import_take(struct conf_ctx *x, struct import_result *r)
 	import_warn_all(x->c, r);
 }
 
+/* One that cannot be read is a mistake of the line that names it; 0: of none. */
 static void
-import_read_file(struct conf_ctx *x, const char *file)
+import_read_file(struct conf_ctx *x, const char *file, int line)
 {
 	char *dir = conf_file_dir(file);
-	struct import_place old = import_enter(x, file, dir);
 	struct import_result r = {.n = 0};
 	struct mv_errtext et = {.line = 0};
 	const char *wrong = NULL;
 	size_t n = 0;
 	char *text = conf_file_read(file, CAP_IMPORT_BYTES, &n, &wrong);
+	struct import_place old;
 
-	if (!text)
+	if (!text && line > 0)
+		conf_file_error(x, line, "mcp_servers: %.300s: %s", file, wrong);
+	old = import_enter(x, file, dir);
+	if (!text && line == 0)
 		conf_file_error(x, 0, "%s", wrong);
-	else if (import_parse(file, text, n, &x->env, &r, &et) != MV_OK)
+	else if (text && import_parse(file, text, n, &x->env, &r, &et) != MV_OK)
 		conf_file_error(x, et.line, "%s", et.message);
-	else
+	else if (text)
 		import_take(x, &r);
 	import_free(&r);
 	if (text)
@@ -225,8 +229,14 @@ import_read_file(struct conf_ctx *x, const char *file)
 void
 conf_read_imports(struct conf_ctx *x)
 {
+	config_setting_t *s =
+	    x->root ? config_setting_get_member(x->root, "mcp_servers") : NULL;
+	int line = s ? (int)config_setting_source_line(s) : 0;
+
 	for (char **p = x->c->mcp_servers; p && *p; p++)
-		import_read_file(x, *p);
+		import_read_file(x, *p, line);
+	if (x->mcp_json)
+		import_read_file(x, x->mcp_json, 0);
 }
 
 enum mv_err

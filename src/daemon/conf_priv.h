@@ -64,6 +64,7 @@ struct conf_ctx {
 	size_t path_len;
 	void *at[CONF_WHERE_MAX];
 	const config_setting_t *root, *defaults;
+	const char *mcp_json; /* after those of mcp_servers; NULL: none */
 	int *listen_lines;
 	/* Errors are not recorded: they have been already. */
 	bool quiet;
@@ -95,7 +96,7 @@ void conf_take_errors(struct conf_ctx *x, struct conf_errors *e);
 char *conf_text_prepare(struct conf_ctx *x, const char *text, size_t n);
 
 /* conf_file.c */
-/* Reads a file; NULL with errno, or with *text what is wrong. */
+/* Reads a file; NULL, and *text says what is wrong. */
 char *conf_file_read(const char *file, size_t max, size_t *n, const char **text);
 char *conf_file_dir(const char *file); /* folder of a file's name, "." if it has none */
 /* dir/name, or name if that is absolute. */

@@ -31,9 +31,9 @@
 	    "length of that period")                                                     \
 	X(CONF, "state.dir", PATH, state.dir, 0, 0, NULL, RESTART, CONF_F_E,             \
 	    "folder for what outlives the process")                                      \
-	X(CONF, "state.lists", BOOL, state.lists, 0, 0, "true", RESTART, 0,              \
+	X(CONF, "state.lists", BOOL, state.lists, 0, 0, "true", LIVE, 0,                 \
 	    "keep the lists of upstreams over restarts")                                 \
-	X(CONF, "state.keep_days", INT, state.keep_days, 1, 36500, "30", RESTART, 0,     \
+	X(CONF, "state.keep_days", INT, state.keep_days, 1, 36500, "30", LIVE, 0,        \
 	    "days until the lists of an upstream that nobody uses are removed")          \
 	X(CONF, "control.socket", PATH, control.socket, 0, 0, NULL, RESTART,             \
 	    CONF_F_E | CONF_F_N, "the control socket; an empty string for none")         \

@@ -257,7 +257,7 @@ on_accept(void *arg, int fd, uid_t uid)
 	    .wfd = fd,
 	    .in_max = CONTROL_REQUEST_BYTES + IN_ROOM,
 	    .out_max = CAP_CONTROL_BYTES + IN_ROOM,
-	    .is_vital = true};
+	    .is_exempt = true};
 	struct control_conn *k;
 
 	MCPVISOR_ASSERT(c->magic == CONTROL_MAGIC);

@@ -100,6 +100,23 @@ expand_fail_unset(const char *name, struct mv_errtext *et)
 
 /* ---- files ---- */
 
+int
+expand_open_file(const char *path, mode_t also, const char **fault)
+{
+	/* Of a pipe that nobody writes to, an open would not return. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+
+	*fault = NULL;
+	if (fd < 0 || fstat(fd, &st) != 0)
+		*fault = strerror(errno);
+	else if (!S_ISREG(st.st_mode) && (st.st_mode & S_IFMT) != also)
+		*fault = "not a regular file";
+	if (*fault && fd >= 0)
+		(void)close(fd);
+	return *fault ? -1 : fd;
+}
+
 /* Reads on until the end, or one byte more than there may be. */
 static ssize_t
 expand_read_fd(int fd, char *text)
@@ -123,18 +140,12 @@ expand_read_fd(int fd, char *text)
 const char *
 expand_read_file(const char *path, char **text, size_t *n)
 {
-	/* Of a pipe that nobody writes to, an open would not return. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	const char *fault = NULL;
-	struct stat st;
+	const char *fault;
+	int fd = expand_open_file(path, 0, &fault);
 	ssize_t got = 0;
 
 	*text = NULL;
 	*n = 0;
-	if (fd < 0 || fstat(fd, &st) != 0)
-		fault = strerror(errno);
-	else if (!S_ISREG(st.st_mode))
-		fault = "not a regular file";
 	if (!fault) {
 		*text = mem_xalloc(EXPAND_FILE_BYTES + 2);
 		got = expand_read_fd(fd, *text);

@@ -14,10 +14,10 @@
 #include "import_priv.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "mcpvisor/buf.h"
@@ -218,7 +218,8 @@ import_read(int fd, struct buf *b)
 enum mv_err
 import_file(const char *file, struct import_result *r, struct mv_errtext *et)
 {
-	int fd = open(file, O_RDONLY | O_CLOEXEC);
+	const char *fault;
+	int fd = expand_open_file(file, S_IFCHR, &fault);
 	struct buf b;
 	enum mv_err err;
 
@@ -230,7 +231,9 @@ import_file(const char *file, struct import_result *r, struct mv_errtext *et)
 		    file, b.len ? b.data : "", b.len, &expand_env_process, r, et);
 	} else {
 		snprintf(et->file, sizeof et->file, "%s", file);
-		import_fail(et, 0, err == MV_SYSTEM ? strerror(errno) : mv_err_text(err));
+		if (fd >= 0)
+			fault = err == MV_SYSTEM ? strerror(errno) : mv_err_text(err);
+		import_fail(et, 0, fault);
 		err = MV_CONF;
 	}
 	if (fd >= 0)

@@ -44,7 +44,7 @@ state_complain(const char *what)
 /* ---- the folder ---- */
 
 static int
-state_make(const char *path)
+state_make(const char *path, bool only_looks)
 {
 	char part[4096];
 	size_t n = strlen(path);
@@ -53,7 +53,7 @@ state_make(const char *path)
 		errno = ENAMETOOLONG;
 		return -1;
 	}
-	for (size_t i = 1; i <= n; i++) {
+	for (size_t i = 1; i <= n && !only_looks; i++) {
 		if (path[i] != '/' && path[i] != '\0')
 			continue;
 		memcpy(part, path, i);
@@ -65,15 +65,19 @@ state_make(const char *path)
 }
 
 static int
-state_open_dir(const char *dir)
+state_open_dir(const char *dir, bool only_looks)
 {
 	const char *base = getenv("STATE_DIRECTORY"), *tail = "";
 	struct buf path;
 	int fd = -1;
 
-	if (dir == NULL && base != NULL && base[0] != '\0') {
-		dir = base;
-	} else if (dir == NULL) {
+	buf_init(&path, 4096);
+	if (dir != NULL) {
+		buf_add_str(&path, dir);
+	} else if (base != NULL && base[0] != '\0') {
+		/* systemd gives several folders in one variable: the first is ours. */
+		buf_add(&path, base, strcspn(base, ":"));
+	} else {
 		base = getenv("XDG_STATE_HOME");
 		tail = "/mcpvisor";
 		if (base == NULL || base[0] != '/') {
@@ -82,32 +86,41 @@ state_open_dir(const char *dir)
 			if (base != NULL && base[0] != '/')
 				base = NULL;
 		}
+		if (base != NULL)
+			buf_addf(&path, "%s%s", base, tail);
 	}
-	buf_init(&path, 4096);
-	/* systemd gives several folders in one variable: the first is ours. */
-	if (dir != NULL)
-		buf_add(&path, dir, strcspn(dir, ":"));
-	else if (base != NULL)
-		buf_addf(&path, "%s%s", base, tail);
 	errno = ENOENT;
 	if (path.len > 0 && buf_cstr(&path) != NULL)
-		fd = state_make(path.data);
-	if (fd < 0)
+		fd = state_make(path.data, only_looks);
+	if (fd < 0 && !(only_looks && errno == ENOENT))
 		state_complain(
 		    path.len > 0 && path.err == MV_OK ? path.data : "no folder");
 	buf_fini(&path);
 	return fd;
 }
 
-struct state *
-state_open(const char *dir)
+static struct state *
+state_new(const char *dir, bool only_looks)
 {
 	struct state *s = mem_xcalloc(1, sizeof(*s));
 
+	s->only_looks = only_looks;
 	s->lists = strmap_new();
-	s->dir = state_open_dir(dir);
+	s->dir = state_open_dir(dir, only_looks);
 	state_gone_open(s);
 	return s;
+}
+
+struct state *
+state_open(const char *dir)
+{
+	return state_new(dir, false);
+}
+
+struct state *
+state_open_to_look(const char *dir)
+{
+	return state_new(dir, true);
 }
 
 void
@@ -255,7 +268,7 @@ state_make_key(struct state *s)
 	if (s->dir >= 0 && state_read_key(s, &s->key))
 		return true;
 	mac_key_random(&s->key);
-	if (s->dir < 0)
+	if (s->dir < 0 || s->only_looks)
 		return false;
 	if (state_write_key(s, &s->key, false))
 		return true;

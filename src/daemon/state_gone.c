@@ -303,7 +303,7 @@ state_gone_open(struct state *s)
 	s->gone = idmap_new();
 	s->gone_purge = PURGE_FIRST;
 	s->gone_fd = -1;
-	if (s->dir >= 0)
+	if (s->dir >= 0 && !s->only_looks)
 		(void)gone_reopen(s);
 }
 

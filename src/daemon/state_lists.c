@@ -269,7 +269,8 @@ lists_take(struct state *s, const struct mac_key *key, const char *name,
 	}
 	if (fault == NULL) {
 		lists_note(s, name, hash);
-		(void)futimens(fd, NULL); /* it is in use */
+		if (!s->only_looks)
+			(void)futimens(fd, NULL); /* it is in use */
 	}
 	mem_free(text);
 	return fault;
@@ -387,7 +388,7 @@ state_remember(struct state *s, const struct upstream *u)
 	struct mac_key key;
 	struct buf payload;
 
-	if (s->dir < 0 || c->broken != MV_OK || !state_load_key(s))
+	if (s->dir < 0 || s->only_looks || c->broken != MV_OK || !state_load_key(s))
 		return;
 	buf_init(&payload, CAP_MEMORY_BYTES);
 	upstream_put_memory(u, &payload);
@@ -445,17 +446,19 @@ void
 state_sweep(struct state *s, unsigned keep_days)
 {
 	struct lists_sweep w = {s, time(NULL) - (time_t)keep_days * DAY_S};
-	int dir = s->dir < 0 ? -1 : lists_open(s, false);
+	int dir;
+
+	if (s->dir < 0 || s->only_looks)
+		return;
+	dir = lists_open(s, false);
 
 	if (dir >= 0) {
 		state_each_file(dir, lists_sweep_one, &w);
 		state_sweep_new(dir, LISTS_NEW);
 		(void)close(dir);
 	}
-	if (s->dir >= 0) {
-		state_sweep_new(s->dir, KEY_NAME);
-		state_sweep_new(s->dir, GONE_NAME);
-	}
+	state_sweep_new(s->dir, KEY_NAME);
+	state_sweep_new(s->dir, GONE_NAME);
 }
 
 static bool

@@ -19,6 +19,7 @@
 
 struct state {
 	int dir; /* -1: none */
+	bool only_looks;
 	struct mac_key key;
 	bool has_key;	 /* key is set */
 	bool shares_key; /* and is the folder's */

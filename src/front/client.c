@@ -19,38 +19,72 @@
 
 #include <string.h>
 
-static uint64_t
-client_hash_id(struct client *c, struct jtext id)
+/* As many are looked through; more get a table. */
+#define FEW_REQUESTS 8
+
+/* Whether the same id can be written in another way. */
+static bool
+id_has_variants(struct jtext id)
 {
-	buf_reset(&c->id_key);
-	json_id_key(id, &c->id_key);
-	return hash_stable(HASH_STABLE_SEED, c->id_key.data, c->id_key.len);
+	return memchr(id.p, '\\', id.n) != NULL ||
+	       (id.n == 2 && memcmp(id.p, "-0", 2) == 0) || (id.n == 1 && id.p[0] == '0');
 }
 
-/* c->id_key holds the key looked for. */
-static bool
-request_has_id(struct client *c, const struct request *r)
+/* Of json_id_key's text. */
+static uint64_t
+id_hash(struct jtext id)
 {
+	bool is_string = jtext_type(id) == '"';
 	struct buf key;
+	uint64_t h;
+
+	if (!id_has_variants(id)) {
+		h = hash_stable(HASH_STABLE_SEED, is_string ? "s" : "i", 1);
+		return is_string ? hash_stable(h, id.p + 1, id.n - 2)
+				 : hash_stable(h, id.p, id.n);
+	}
+	buf_init(&key, CAP_ID_BYTES + 16);
+	json_id_key(id, &key);
+	h = hash_stable(HASH_STABLE_SEED, key.data, key.len);
+	buf_fini(&key);
+	return h;
+}
+
+static bool
+id_is_same(struct jtext a, struct jtext b)
+{
+	struct buf x, y;
 	bool same;
 
-	buf_init(&key, CAP_ID_BYTES + 16);
-	json_id_key(r->id, &key);
-	same = key.err == MV_OK && key.len == c->id_key.len &&
-	       memcmp(key.data, c->id_key.data, key.len) == 0;
-	buf_fini(&key);
+	if (!id_has_variants(a) && !id_has_variants(b))
+		return a.n == b.n && memcmp(a.p, b.p, a.n) == 0;
+	buf_init(&x, CAP_ID_BYTES + 16);
+	buf_init(&y, CAP_ID_BYTES + 16);
+	json_id_key(a, &x);
+	json_id_key(b, &y);
+	same = x.err == MV_OK && y.err == MV_OK && x.len == y.len &&
+	       memcmp(x.data, y.data, x.len) == 0;
+	buf_fini(&x);
+	buf_fini(&y);
 	return same;
+}
+
+static struct request *
+request_find_hashed(struct client *c, struct jtext id, uint64_t h)
+{
+	bool few = c->by_id == NULL;
+	struct request *r = few ? c->requests : idmap_get(c->by_id, h);
+
+	while (r != NULL && (r->id_hash != h || !id_is_same(r->id, id)))
+		r = few ? r->next : r->same_hash;
+	return r;
 }
 
 struct request *
 request_find(struct client *c, struct jtext id)
 {
-	uint64_t h = client_hash_id(c, id);
-	struct request *r = idmap_get(c->by_id, h);
-
-	while (r != NULL && !request_has_id(c, r))
-		r = r->same_hash;
-	return r;
+	/* Those of a shared one know nothing of each other. */
+	return c->is_shared ? NULL : request_find_hashed(c, id, id_hash(id));
 }
 
 static bool
@@ -107,14 +141,41 @@ request_hash(struct client *c, struct request *r)
 	return r->hashed;
 }
 
+static bool
+requests_hash_all(struct client *c)
+{
+	struct request *r;
+
+	c->by_id = idmap_new();
+	for (r = c->requests; r != NULL && request_hash(c, r); r = r->next)
+		;
+	if (r == NULL)
+		return true;
+	for (r = c->requests; r != NULL; r = r->next)
+		r->hashed = false;
+	idmap_free(c->by_id);
+	c->by_id = NULL;
+	return false;
+}
+
+/* Makes r be found by its id, once it is one of the client's requests. */
+static bool
+request_enter(struct client *c, struct request *r)
+{
+	if (c->is_shared || (c->by_id == NULL && c->n_requests < FEW_REQUESTS))
+		return true;
+	return (c->by_id != NULL || requests_hash_all(c)) && request_hash(c, r);
+}
+
 /* NULL, and m answered, when the client may not have another one. */
 struct request *
 request_new(struct client *c, const struct link_msg *m, const struct front_era *era,
     enum method method)
 {
+	uint64_t hash = c->is_shared ? 0 : id_hash(m->env.id);
 	struct request *r;
 
-	if (!c->is_shared && request_find(c, m->env.id) != NULL) {
+	if (!c->is_shared && request_find_hashed(c, m->env.id, hash) != NULL) {
 		buf_reset(&c->scratch);
 		wording_put_error(&c->scratch, -32600,
 		    "Invalid request: the id is that of a request still in flight");
@@ -132,14 +193,14 @@ request_new(struct client *c, const struct link_msg *m, const struct front_era *
 	r->era = era;
 	r->method = method;
 	r->port = c->port;
-	r->id_hash = hash_stable(HASH_STABLE_SEED, c->id_key.data, c->id_key.len);
+	r->id_hash = hash;
 	if (!request_keep_text(
 		r, m->env.id, jtext_of(m->base, m->json->slot[JSON_M_PROGRESS_TOKEN]))) {
 		request_release(c, r);
 		client_reply_err(c, m->env.id, MV_NOMEM);
 		return NULL;
 	}
-	if (!c->is_shared && !request_hash(c, r)) {
+	if (!request_enter(c, r)) {
 		request_release(c, r);
 		client_reply_err(c, m->env.id, MV_NOMEM);
 		return NULL;
@@ -217,9 +278,7 @@ client_new_shared(struct loop *l, struct gateway *g, unsigned view,
 	c->g = g;
 	c->cb = cb;
 	c->arg = arg;
-	c->by_id = idmap_new();
 	buf_init(&c->scratch, CAP_OUT_BYTES);
-	buf_init(&c->id_key, CAP_ID_BYTES + 16);
 	deferred_init(&c->dead, l, on_dead, c);
 	c->observer.on_changed = client_on_changed;
 	c->observer.on_log = client_on_log;
@@ -261,6 +320,23 @@ client_cancel(struct request *r)
 }
 
 void
+client_rest(struct client *c)
+{
+	while (c->pool != NULL) {
+		struct request *r = c->pool;
+
+		c->pool = r->next;
+		mem_free(r);
+	}
+	c->n_pool = 0;
+	buf_fini(&c->scratch);
+	if (c->requests == NULL) {
+		idmap_free(c->by_id);
+		c->by_id = NULL;
+	}
+}
+
+void
 client_free(struct client *c)
 {
 	if (c == NULL)
@@ -270,16 +346,8 @@ client_free(struct client *c)
 		request_cancel(c->requests, NULL);
 	client_session_fini(c);
 	gateway_unobserve(c->g, &c->observer);
-	while (c->pool != NULL) {
-		struct request *r = c->pool;
-
-		c->pool = r->next;
-		mem_free(r);
-	}
+	client_rest(c);
 	deferred_cancel(&c->dead);
-	idmap_free(c->by_id);
-	buf_fini(&c->scratch);
-	buf_fini(&c->id_key);
 	c->magic = 0;
 	mem_free(c);
 }

@@ -47,7 +47,7 @@ struct request {
 	enum method method;
 	struct batch *batch;
 	const struct client_port *port; /* NULL: the client's own channel */
-	bool hashed;			/* in by_id */
+	bool hashed;			/* in by_id, which all are or none */
 	struct call call;
 	struct gateway_waiter waiter; /* for what waits for the lists */
 	struct listen *listen;
@@ -99,7 +99,7 @@ struct session {
 	enum mcp_level level; /* MCP_LV_MAX: it never said */
 	struct buf client_info;
 	struct log_client log_client;
-	struct strmap *subs; /* decoded URI: struct legacy_sub */
+	struct strmap *subs; /* decoded URI: struct legacy_sub; NULL until the first */
 	uint64_t heard;	     /* the last event that its subscriptions were told */
 };
 
@@ -115,15 +115,13 @@ struct client {
 	struct request *pool;
 	unsigned n_pool;
 	size_t n_requests, n_listens;
-	struct idmap *by_id;
+	struct idmap *by_id; /* NULL as long as the requests are few */
 	struct listen *listens;
 	struct batch *batch;		/* being walked */
 	const struct client_port *port; /* of the message being looked at */
 	bool is_shared;
-	unsigned missed; /* lists that changed while its channel was closed */
-	struct json_msg element_json;
+	unsigned missed;    /* lists that changed while its channel was closed */
 	struct buf scratch; /* text of our own messages */
-	struct buf id_key;
 	struct deferred dead;
 };
 

@@ -205,6 +205,7 @@ dispatch_batch(struct client *c, const struct link_msg *m)
 	struct jtext all = text_trim((struct jtext){m->base, m->len}), item;
 	struct batch *b;
 	struct link_msg one;
+	struct json_msg json;
 	struct json_iter it;
 	unsigned n = 0;
 
@@ -225,7 +226,7 @@ dispatch_batch(struct client *c, const struct link_msg *m)
 			client_reply_err(c, (struct jtext){NULL, 0}, MV_TOO_LONG);
 			break;
 		}
-		if (link_scan(item.p, item.n, &c->element_json, &one) == MV_OK)
+		if (link_scan(item.p, item.n, &json, &one) == MV_OK)
 			dispatch_one(c, &one);
 	} while (json_next_element(&it, &item));
 	c->batch = NULL;

@@ -91,6 +91,19 @@ call_knows_version(struct http_call *k, const struct http_head *h)
 	return !k->no_revision;
 }
 
+/* A modern client has no session, whatever header it sends along. False: refused. */
+static bool
+call_of_session(struct http_call *k, const struct http_head *h)
+{
+	if (!call_knows_version(k, h))
+		return false;
+	if (k->port.modern) {
+		http_call_reply(k, 405, "Allow: POST, OPTIONS\r\n", NULL, NULL, 0);
+		return false;
+	}
+	return call_join_session(k, h, true);
+}
+
 static void
 call_get(struct http_call *k, const struct http_head *h)
 {
@@ -102,7 +115,7 @@ call_get(struct http_call *k, const struct http_head *h)
 		    k, 405, "Allow: POST, DELETE, OPTIONS\r\n", NULL, NULL, 0);
 		return;
 	}
-	if (!call_knows_version(k, h) || !call_join_session(k, h, true))
+	if (!call_of_session(k, h))
 		return;
 	s = k->session;
 	k->is_get = true;
@@ -115,7 +128,7 @@ call_get(struct http_call *k, const struct http_head *h)
 static void
 call_delete(struct http_call *k, const struct http_head *h)
 {
-	if (!call_knows_version(k, h) || !call_join_session(k, h, true))
+	if (!call_of_session(k, h))
 		return;
 	http_session_delete(k->session);
 	http_call_reply(k, 204, "", NULL, NULL, 0);
@@ -299,7 +312,7 @@ sweep_ms(const struct endpoint_http_opts *o)
 			     ? o->session_idle_ms
 			     : o->session_state_idle_ms;
 
-	least /= 2;
+	least = (o->http.idle_ms < least ? o->http.idle_ms : least) / 2;
 	if (least < SWEEP_LEAST_MS)
 		return SWEEP_LEAST_MS;
 	return least < SWEEP_MS ? least : SWEEP_MS;
@@ -311,6 +324,9 @@ on_sweep(void *arg)
 	struct endpoint_http *e = arg;
 
 	http_sessions_sweep(e);
+	sockets_sweep(e);
+	mem_trim();
+	e->is_trim_due = false;
 	timer_set(&e->sweep_timer, sweep_ms(&e->o));
 }
 

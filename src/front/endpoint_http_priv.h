@@ -82,9 +82,10 @@ struct http_session {
 	struct http_mount *mount; /* where it came to be in memory */
 	struct client *client;
 	struct http_call *stream; /* the newest GET; the others hang on to it */
-	struct session_id id;
-	char text[SESSION_ID_TEXT_MAX + 1]; /* "" until initialize has succeeded */
+	char *text;		  /* its id; NULL until initialize has succeeded */
+	char *principal;	  /* whose it is; in the memory of text */
 	size_t text_len;
+	uint64_t serial, expires_s; /* as its id says */
 	uint64_t used_ms;
 	unsigned calls;	 /* exchanges that point here */
 	bool is_marked;	 /* it holds what no restart can bring back */
@@ -109,6 +110,7 @@ struct endpoint_http {
 	size_t n_sessions;
 	struct http_call *queue, **queue_tail;
 	struct timer commit_timer, sweep_timer, stop_timer;
+	bool is_trim_due; /* the sweep is to give memory back, soon */
 	struct deferred check;
 	struct socket_client *sockets;
 	unsigned n_sockets;
@@ -180,6 +182,8 @@ void http_mounts_free(struct endpoint_http *e);
 
 /* endpoint_socket.c: newline-delimited messages on a unix socket. */
 void socket_accept(struct http_door *d, int fd, uid_t uid);
+/* While memory is short ends those who leave their answers unread, after http.idle_ms. */
+void sockets_sweep(struct endpoint_http *e);
 void sockets_finish(struct endpoint_http *e);
 void sockets_free(struct endpoint_http *e);
 size_t sockets_in_flight(const struct endpoint_http *e);

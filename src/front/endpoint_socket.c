@@ -11,6 +11,7 @@
 #include "endpoint_http_priv.h"
 
 #include "mcpvisor/caps.h"
+#include "mcpvisor/clock.h"
 #include "mcpvisor/link.h"
 #include "mcpvisor/log.h"
 #include "mcpvisor/mem.h"
@@ -32,7 +33,9 @@ struct socket_client {
 	struct watch watch;
 	struct link *link;
 	struct client *client;
-	bool ended; /* its input: it goes when its calls have */
+	bool ended;	 /* its input: it goes when its calls have */
+	size_t out_seen; /* what it had not taken, and since when it takes nothing */
+	uint64_t out_since_ms;
 	struct timer timer;
 	struct deferred check;
 };
@@ -74,6 +77,30 @@ static void
 on_socket_timer(void *arg)
 {
 	socket_free(arg);
+}
+
+/* As long as there is memory a client may read when it likes. */
+void
+sockets_sweep(struct endpoint_http *e)
+{
+	uint64_t now = clock_now_ms();
+	struct socket_client *next;
+
+	for (struct socket_client *s = e->sockets; s != NULL; s = next) {
+		size_t out = s->link != NULL ? link_out_pending(s->link) : 0;
+		bool stuck = out > 0 && s->out_seen > 0 && out >= s->out_seen;
+
+		next = s->next;
+		s->out_seen = out;
+		if (!stuck) {
+			s->out_since_ms = now;
+		} else if (mem_is_short() && now - s->out_since_ms >= e->o.http.idle_ms) {
+			LOG_LIMITED(LOG_LV_WARNING, "socket",
+			    "ended, memory is short and it does not read",
+			    "uid=%u bytes=%zu", (unsigned)s->uid, out);
+			socket_free(s);
+		}
+	}
 }
 
 static void

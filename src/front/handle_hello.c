@@ -19,9 +19,7 @@ void
 client_session_init(struct client *c)
 {
 	c->session.level = MCP_LV_MAX;
-	c->session.subs = strmap_new();
-	/* Beyond the bound we name ourselves to upstreams. */
-	buf_init(&c->session.client_info, CAP_CLIENT_INFO_BYTES);
+	buf_init(&c->session.client_info, 0);
 }
 
 void
@@ -29,6 +27,20 @@ client_session_fini(struct client *c)
 {
 	strmap_free(c->session.subs);
 	buf_fini(&c->session.client_info);
+}
+
+/* It is kept as long as the session, so with no byte to spare. */
+static void
+session_set_info(struct session *s, struct jtext info)
+{
+	/* Beyond the bound we name ourselves to upstreams. */
+	size_t n = info.n <= CAP_CLIENT_INFO_BYTES ? info.n : 0;
+
+	buf_fini(&s->client_info);
+	buf_init(&s->client_info, n);
+	if (n > 0)
+		buf_add(&s->client_info, info.p, n);
+	log_client_set(&s->log_client, info);
 }
 
 struct client_session
@@ -39,7 +51,7 @@ client_session_of(const struct client *c)
 	return (struct client_session){.open = s->open,
 	    .revision = s->revision,
 	    .client_info = {s->client_info.data, s->client_info.len},
-	    .n_subscriptions = strmap_count(s->subs),
+	    .n_subscriptions = s->subs != NULL ? strmap_count(s->subs) : 0,
 	    .n_instances = c->observer.n_instances,
 	    .has_level = s->level != MCP_LV_MAX};
 }
@@ -47,15 +59,18 @@ client_session_of(const struct client *c)
 void
 client_session_restore(struct client *c, enum revision revision, const char *name)
 {
+	struct buf info;
+
 	c->session.open = true;
 	c->session.revision = revision;
 	if (name[0] == '\0')
 		return;
-	buf_add_str(&c->session.client_info, "{\"name\":");
-	json_put_string(&c->session.client_info, name, strlen(name));
-	buf_add_str(&c->session.client_info, ",\"version\":\"\"}");
-	log_client_set(&c->session.log_client,
-	    (struct jtext){c->session.client_info.data, c->session.client_info.len});
+	buf_init(&info, CAP_CLIENT_INFO_BYTES);
+	buf_add_str(&info, "{\"name\":");
+	json_put_string(&info, name, strlen(name));
+	buf_add_str(&info, ",\"version\":\"\"}");
+	session_set_info(&c->session, (struct jtext){info.data, info.len});
+	buf_fini(&info);
 }
 
 bool
@@ -168,10 +183,8 @@ handle_initialize(struct request *r, const struct link_msg *m)
 	c->session.revision = asked;
 	gateway_set_level(c->g, &c->observer, MCP_LV_MAX);
 	c->session.level = MCP_LV_MAX;
-	buf_reset(&c->session.client_info);
-	if (jtext_type(info) == '{')
-		json_put(&c->session.client_info, info);
-	log_client_set(&c->session.log_client, info);
+	session_set_info(
+	    &c->session, jtext_type(info) == '{' ? info : (struct jtext){NULL, 0});
 	LOG_INFO("client", "session", "revision=%s client=%s", revision_text(asked),
 	    info.n ? LOG_ESC(info.p, info.n) : "none");
 	hello_when_listed(r, hello_reply_initialize);

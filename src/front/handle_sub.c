@@ -23,11 +23,19 @@ struct legacy_sub {
 	struct buf uri;		 /* decoded; its key */
 };
 
+static struct legacy_sub *
+sub_find(const struct client *c, const struct buf *uri)
+{
+	struct strmap *subs = c->session.subs;
+
+	return subs != NULL ? strmap_get(subs, uri->data, uri->len) : NULL;
+}
+
 static void
 sub_free(struct legacy_sub *l)
 {
 	subscription_remove(&l->s);
-	if (strmap_get(l->c->session.subs, l->uri.data, l->uri.len) == l)
+	if (sub_find(l->c, &l->uri) == l)
 		(void)strmap_del(l->c->session.subs, l->uri.data, l->uri.len);
 	for (struct request *r = l->waiting; r != NULL; r = r->sub_next)
 		r->sub = NULL;
@@ -157,7 +165,9 @@ sub_begin(struct request *r, struct jtext uri)
 		sub_reply_refused(r, MV_NOT_FOUND, uri, NULL);
 		return;
 	}
-	other = strmap_get(c->session.subs, l->uri.data, l->uri.len);
+	if (c->session.subs == NULL)
+		c->session.subs = strmap_new();
+	other = sub_find(c, &l->uri);
 	if (other != NULL) {
 		sub_free(l);
 		sub_join(other, r);
@@ -256,7 +266,7 @@ handle_unsubscribe(struct request *r, const struct link_msg *m)
 	if (!json_string_decode(jtext_of(m->base, m->json->slot[JSON_P_URI]), &uri)) {
 		request_fail(r, -32602, "Invalid params: uri must be a string");
 	} else {
-		l = strmap_get(c->session.subs, uri.data, uri.len);
+		l = sub_find(c, &uri);
 		/* A subscribe that still waits is overtaken: it has succeeded and is
 		 * over. */
 		if (l != NULL) {
@@ -286,5 +296,6 @@ sub_clear_one(const char *key, size_t len, void *value, void *arg)
 void
 subs_clear(struct client *c, bool answers)
 {
-	strmap_each(c->session.subs, sub_clear_one, &answers);
+	if (c->session.subs != NULL)
+		strmap_each(c->session.subs, sub_clear_one, &answers);
 }

@@ -224,7 +224,7 @@ port_check(
 	    .version = jtext_of(m->base, m->json->slot[JSON_M_VERSION]),
 	    .method = m->env.method,
 	    .definition = definition,
-	    .arguments = jtext_of(m->base, m->json->slot[JSON_P_ARGUMENTS]),
+	    .params = jtext_of(m->base, m->json->slot[JSON_PARAMS]),
 	};
 	struct buf text;
 	const char *fault;

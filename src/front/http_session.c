@@ -17,9 +17,10 @@
 #include "mcpvisor/log.h"
 #include "mcpvisor/mem.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
+
+#define TRIM_MS 1000
 
 static enum mv_err
 on_send(void *arg, const struct iovec *iov, int n)
@@ -57,19 +58,48 @@ session_now_s(void)
 	return (uint64_t)ts.tv_sec;
 }
 
+/* printf would cost as much as much of a call. */
+static size_t
+principal_put(char *out, size_t at, const char *s, size_t n)
+{
+	size_t room = SESSION_ID_PRINCIPAL_MAX - at;
+
+	if (n > room)
+		n = room;
+	memcpy(out + at, s, n);
+	return at + n;
+}
+
+static size_t
+principal_put_uid(char *out, size_t at, uid_t uid)
+{
+	char digits[16];
+	size_t i = sizeof(digits);
+
+	do
+		digits[--i] = (char)('0' + uid % 10);
+	while ((uid /= 10) != 0);
+	return principal_put(out, at, digits + i, sizeof(digits) - i);
+}
+
 /* The default profile adds nothing, as in ids from before there were others. */
 void
 http_principal(const struct http_call *k, char out[SESSION_ID_PRINCIPAL_MAX + 1])
 {
 	uid_t uid = http_exchange_uid(k->x);
 	const char *profile = k->mount->profile;
-	char peer[32] = "";
+	size_t n = 0;
 
 	/* Over TCP, where nobody has said who they are, the session stands for itself. */
-	if (uid != (uid_t)-1)
-		(void)snprintf(peer, sizeof(peer), "uid:%u", (unsigned)uid);
-	(void)snprintf(out, SESSION_ID_PRINCIPAL_MAX + 1, "%s%s%s", peer,
-	    profile[0] != '\0' ? "@" : "", profile);
+	if (uid != (uid_t)-1) {
+		n = principal_put(out, n, "uid:", 4);
+		n = principal_put_uid(out, n, uid);
+	}
+	if (profile[0] != '\0') {
+		n = principal_put(out, n, "@", 1);
+		n = principal_put(out, n, profile, strlen(profile));
+	}
+	out[n] = '\0';
 }
 
 static void
@@ -77,8 +107,12 @@ on_reap(void *arg)
 {
 	struct http_session *s = arg;
 
-	if (s->calls == 0 && (s->is_deleted || s->text_len == 0))
+	if (s->calls > 0)
+		return;
+	if (s->is_deleted || s->text_len == 0)
 		http_session_drop(s);
+	else
+		client_rest(s->client);
 }
 
 static struct http_session *
@@ -129,12 +163,32 @@ http_session_drop(struct http_session *s)
 	client_free(s->client);
 	deferred_cancel(&s->reap);
 	http_mount_unref(s->mount);
+	mem_free(s->text);
 	mem_free(s);
+	/* What many have left goes back soon. */
+	if (!e->is_trim_due && mem_has_slack()) {
+		e->is_trim_due = true;
+		timer_set(&e->sweep_timer, TRIM_MS);
+	}
 }
 
+/* From now on it has that name. False: memory is short. */
 static bool
-session_enter(struct http_session *s)
+session_enter(struct http_session *s, struct http_text text, const struct session_id *id)
 {
+	size_t n = strlen(id->principal);
+	char *p = mem_try(text.n + 1 + n + 1);
+
+	if (p == NULL)
+		return false;
+	memcpy(p, text.p, text.n);
+	p[text.n] = '\0';
+	memcpy(p + text.n + 1, id->principal, n + 1);
+	s->text = p;
+	s->text_len = text.n;
+	s->principal = p + text.n + 1;
+	s->serial = id->serial;
+	s->expires_s = id->expires_s;
 	return strmap_put(s->e->sessions, s->text, s->text_len, s);
 }
 
@@ -142,34 +196,31 @@ bool
 http_session_seal(struct http_session *s, const char *principal)
 {
 	struct client_session c = client_session_of(s->client);
+	struct session_id id = {.revision = c.revision};
+	bool done = false;
 	struct buf b;
 
 	if (!c.open)
 		return false;
 	buf_init(&b, CAP_MESSAGE_BYTES);
 	if (json_string_decode(json_member(c.client_info, "name"), &b) && b.len > 0)
-		session_id_set_client(&s->id, b.data, b.len);
+		session_id_set_client(&id, b.data, b.len);
 	buf_reset(&b);
-	s->id.revision = c.revision;
-	s->id.start_s = session_now_s();
-	s->id.expires_s = s->id.start_s + s->e->o.session_s;
-	s->id.serial =
-	    (uint64_t)clock_random(UINT32_MAX) << 32 | clock_random(UINT32_MAX);
-	if (session_id_set_principal(&s->id, principal, strlen(principal)))
-		session_id_put(&s->id, &s->e->o.key, &b);
-	if (b.err == MV_OK && b.len > 0 && b.len <= SESSION_ID_TEXT_MAX) {
-		memcpy(s->text, b.data, b.len);
-		s->text[b.len] = '\0';
-		s->text_len = b.len;
-	}
+	id.start_s = session_now_s();
+	id.expires_s = id.start_s + s->e->o.session_s;
+	id.serial = (uint64_t)clock_random(UINT32_MAX) << 32 | clock_random(UINT32_MAX);
+	if (session_id_set_principal(&id, principal, strlen(principal)))
+		session_id_put(&id, &s->e->o.key, &b);
+	if (b.err == MV_OK && b.len > 0 && b.len <= SESSION_ID_TEXT_MAX)
+		done = session_enter(s, (struct http_text){b.data, b.len}, &id);
 	buf_fini(&b);
-	return s->text_len > 0 && session_enter(s);
+	return done;
 }
 
 static bool
-session_is_gone(const struct endpoint_http *e, const struct session_id *id)
+session_is_gone(const struct endpoint_http *e, uint64_t serial)
 {
-	return e->o.is_gone != NULL && e->o.is_gone(e->o.gone_arg, id->serial);
+	return e->o.is_gone != NULL && e->o.is_gone(e->o.gone_arg, serial);
 }
 
 /* A session of an earlier process, or one whose memory was given back. */
@@ -179,18 +230,15 @@ session_revive(struct http_mount *m, struct http_text text, const struct session
 {
 	struct http_session *s;
 
-	if (session_is_gone(m->e, id))
+	if (session_is_gone(m->e, id->serial))
 		return 404;
 	/* It is as good as ever, and there will be room: its client is not to start anew
 	 * for that. */
 	s = session_alloc(m);
 	if (s == NULL)
 		return 503;
-	s->id = *id;
-	memcpy(s->text, text.p, text.n);
-	s->text_len = text.n;
 	client_session_restore(s->client, id->revision, id->client);
-	if (!session_enter(s)) {
+	if (!session_enter(s, text, id)) {
 		http_session_drop(s);
 		return 503;
 	}
@@ -227,10 +275,10 @@ http_session_find(struct http_mount *m, struct http_text text, const char *princ
 	*out = NULL;
 	if (s == NULL) {
 		status = session_read(m, text, principal, &s);
-	} else if (s->is_deleted || strcmp(s->id.principal, principal) != 0 ||
-		   s->id.expires_s <= session_now_s()) {
+	} else if (s->is_deleted || strcmp(s->principal, principal) != 0 ||
+		   s->expires_s <= session_now_s()) {
 		status = 404;
-	} else if (!s->is_marked && session_is_gone(e, &s->id)) {
+	} else if (!s->is_marked && session_is_gone(e, s->serial)) {
 		/* Marked by another process that shares our key: deleted, or more than
 		 * its id there. */
 		s->is_marked = true;
@@ -253,7 +301,7 @@ session_mark(struct http_session *s)
 		return;
 	s->is_marked = true;
 	if (s->e->o.mark_gone != NULL)
-		s->e->o.mark_gone(s->e->o.gone_arg, s->id.serial, s->id.expires_s);
+		s->e->o.mark_gone(s->e->o.gone_arg, s->serial, s->expires_s);
 }
 
 void
@@ -270,7 +318,7 @@ http_session_delete(struct http_session *s)
 {
 	s->is_deleted = true;
 	if (!s->is_marked && s->e->o.mark_gone != NULL)
-		s->e->o.mark_gone(s->e->o.gone_arg, s->id.serial, s->id.expires_s);
+		s->e->o.mark_gone(s->e->o.gone_arg, s->serial, s->expires_s);
 	s->is_marked = true;
 	(void)strmap_del(s->e->sessions, s->text, s->text_len);
 	http_session_end_streams(s);
@@ -307,9 +355,10 @@ http_session_release(struct http_session *s)
 		http_session_note_state(s);
 	s->calls--;
 	s->used_ms = clock_now_ms();
-	/* One that never was opened, or is no more, has nobody to wait for. Its client
-	 * may be on the stack: the last call ends in one of its callbacks. */
-	if (s->calls == 0 && (s->is_deleted || s->text_len == 0))
+	/* One that never was opened, or is no more, has nobody to wait for; any other
+	 * keeps what its next call needs and no more. Its client may be on the stack:
+	 * the last call ends in one of its callbacks. */
+	if (s->calls == 0)
 		deferred_ask(&s->reap);
 }
 
@@ -333,7 +382,7 @@ http_sessions_sweep(struct endpoint_http *e)
 	struct http_session *next;
 
 	for (struct http_session *s = e->first; s != NULL; s = next) {
-		bool over = s->id.expires_s <= wall;
+		bool over = s->expires_s <= wall;
 
 		next = s->next;
 		if (s->calls > 0 || (!over && now - s->used_ms < session_patience(s)))

@@ -41,7 +41,7 @@ struct schema_step {
 
 /* The annotations found, with the values at their places in the arguments. */
 struct mirrors {
-	struct jtext arguments;
+	struct jtext params;
 	struct buf names; /* "Mcp-Param-X\0" each */
 	unsigned n;
 	struct mirror {
@@ -88,20 +88,18 @@ key_is_equal(struct jtext a, struct jtext b)
 	return same;
 }
 
+/* The first member of that key, and whether there are more. */
 static struct jtext
-argument_at(struct jtext arguments, const struct schema_step *path, bool *doubled)
+member_at(struct jtext object, struct jtext wanted, bool *doubled)
 {
 	struct jtext found = {NULL, 0}, key, value;
 	struct json_iter it;
 
-	if (path == NULL)
-		return arguments;
-	arguments = argument_at(arguments, path->up, doubled);
-	if (jtext_type(arguments) != '{')
+	if (jtext_type(object) != '{')
 		return found;
-	json_iter_init(&it, arguments);
+	json_iter_init(&it, object);
 	while (json_next_member(&it, &key, &value)) {
-		if (!key_is_equal(key, path->key))
+		if (!key_is_equal(key, wanted))
 			continue;
 		if (found.n != 0)
 			*doubled = true;
@@ -109,6 +107,17 @@ argument_at(struct jtext arguments, const struct schema_step *path, bool *double
 			found = value;
 	}
 	return found;
+}
+
+static struct jtext
+argument_at(struct jtext params, const struct schema_step *path, bool *doubled)
+{
+	static const struct jtext arguments = {
+	    "\"arguments\"", sizeof("\"arguments\"") - 1};
+
+	if (path == NULL)
+		return member_at(params, arguments, doubled);
+	return member_at(argument_at(params, path->up, doubled), path->key, doubled);
 }
 
 static bool
@@ -152,7 +161,7 @@ mirrors_add(struct mirrors *m, struct jtext name, const struct schema_step *path
 			return "two parameters have the same " ANNOTATION;
 	}
 	one->doubled = false;
-	one->value = argument_at(m->arguments, path, &one->doubled);
+	one->value = argument_at(m->params, path, &one->doubled);
 	m->n++;
 	return NULL;
 }
@@ -242,12 +251,12 @@ schema_walk(struct mirrors *m, struct jtext t, struct schema_at at)
 
 /* What is wrong with the definition's annotations, or NULL. Ends with mirrors_fini. */
 static const char *
-mirrors_find(struct mirrors *m, struct jtext definition, struct jtext arguments)
+mirrors_find(struct mirrors *m, struct jtext definition, struct jtext params)
 {
 	struct schema_at root = {SCHEMA_ITSELF, true, 0, NULL};
 
 	m->n = 0;
-	m->arguments = arguments;
+	m->params = params;
 	buf_init(&m->names, ANNOTATIONS_BYTES);
 	if (definition.n == 0 || !schema_may_annotate(definition))
 		return NULL;
@@ -383,7 +392,7 @@ mirrors_check(
 	struct mirrors m;
 
 	/* Clients of HTTP were not shown a tool whose annotations are unusable. */
-	if (mirrors_find(&m, b->definition, b->arguments) == NULL) {
+	if (mirrors_find(&m, b->definition, b->params) == NULL) {
 		for (unsigned i = 0; i < m.n && wrong == NULL; i++)
 			wrong =
 			    mirror_check(h, m.names.data + m.of[i].name, &m.of[i], out);

@@ -124,7 +124,9 @@ listener_place_is_loopback(const struct listener_place *p)
 			   p->a.v6.sin6_addr.s6_addr[12] == 127);
 	if (p->a.sa.sa_family == AF_INET)
 		return ntohl(p->a.v4.sin_addr.s_addr) >> 24 == 127;
-	return true;
+	/* A socket that was handed over may be of any other family, a virtual machine's
+	 * say. */
+	return p->a.sa.sa_family == AF_UNIX;
 }
 
 bool

@@ -18,16 +18,20 @@
 #include "mcpvisor/mem.h"
 #include "mcpvisor/metrics.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <event2/event.h>
 
 #define LOOP_MAGIC  0x6c6f6f70u
 #define SLOW_MS	    50u
 #define MAX_TIMER_S (365u * 24 * 3600)
+/* Epoll's, and a pair for signals; one to spare. */
+#define LIBEVENT_FDS 4
 
 struct loop_signal {
 	struct event *ev;
@@ -75,6 +79,19 @@ on_libevent_fatal(int err)
 	abort();
 }
 
+/* Without some libevent ends the process, in place of saying no. */
+static bool
+loop_has_descriptors(void)
+{
+	int fd[LIBEVENT_FDS], n = 0;
+
+	while (n < LIBEVENT_FDS && (fd[n] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
+		n++;
+	for (int i = 0; i < n; i++)
+		close(fd[i]);
+	return n == LIBEVENT_FDS;
+}
+
 struct loop *
 loop_new(void)
 {
@@ -88,7 +105,7 @@ loop_new(void)
 	event_set_fatal_callback(on_libevent_fatal);
 	/* A peer that reads no more is an error of that write, not our end. */
 	sigaction(SIGPIPE, &ignore, NULL);
-	conf = event_config_new();
+	conf = loop_has_descriptors() ? event_config_new() : NULL;
 	if (!conf)
 		return NULL;
 	l = mem_xcalloc(1, sizeof(*l));

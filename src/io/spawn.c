@@ -33,21 +33,6 @@
 #define SPAWNER_MAGIC 0x73707772u
 #define PROC_MAGIC    0x70726f63u
 
-struct pidrec {
-	struct pidrec *next;
-	pid_t pid;
-	struct proc *proc; /* NULL: its proc was freed, reap in silence */
-	bool is_guard;
-};
-
-struct spawner {
-	unsigned magic;
-	struct loop *loop;
-	struct pidrec *recs;
-	struct rlimit files; /* as we found it: children keep that */
-	bool dead;
-};
-
 struct proc {
 	unsigned magic;
 	struct spawner *sp;
@@ -201,6 +186,22 @@ spawner_note_stray(struct spawner *sp, pid_t pid)
 				name = r->proc->name;
 	LOG_LIMITED(LOG_LV_NOTICE, "spawn", "stray reaped", "pid=%d of=%s command=%s",
 	    (int)pid, LOG_ESC(name, strlen(name)), LOG_ESC(st.comm, strlen(st.comm)));
+}
+
+/* Out of its group it may live on, and nobody else would know: it is told once. */
+static void
+on_own_child(void *arg, pid_t pid)
+{
+	struct proc *p = arg;
+	struct spawn_stat st;
+
+	if (spawner_find(p->sp, pid) || getsid(pid) == getsid(0) ||
+	    !spawn_stat_read(pid, &st) || st.state == 'Z')
+		return;
+	metrics_add(METRIC_CHILD_STRAYS, 1);
+	LOG_NOTICE("spawn", "left running", "pid=%d after=%s command=%s", (int)pid,
+	    LOG_ESC(p->name, strlen(p->name)), LOG_ESC(st.comm, strlen(st.comm)));
+	spawner_register(p->sp, pid, NULL, false);
 }
 
 static void
@@ -487,6 +488,7 @@ proc_free(struct proc *p)
 	p->dead = true;
 	if (proc_group_is_known(p))
 		kill(-p->pid, SIGKILL);
+	spawn_each_child(on_own_child, p);
 	for (struct pidrec *r = p->sp->recs; r; r = r->next)
 		if (r->proc == p)
 			r->proc = NULL;

@@ -9,6 +9,24 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
+struct loop;
+
+/* A process that we forked or have told of. */
+struct pidrec {
+	struct pidrec *next;
+	pid_t pid;
+	struct proc *proc; /* NULL: its proc was freed, reap in silence */
+	bool is_guard;
+};
+
+struct spawner {
+	unsigned magic;
+	struct loop *loop;
+	struct pidrec *recs;
+	struct rlimit files; /* as we found it: children keep that */
+	bool dead;
+};
+
 /* What a child says over its status socket when it cannot become the command. */
 struct spawn_report {
 	enum spawn_step step;
@@ -50,5 +68,8 @@ bool spawn_stat_read(pid_t pid, struct spawn_stat *st);
 /* Is a process other than except, and not a zombie, in the group? True also if
  * /proc cannot say. */
 bool spawn_group_has_others(pid_t pgid, pid_t except);
+/* Visits our children, those that came to us as orphans and zombies included; nobody
+ * where the kernel does not tell. */
+void spawn_each_child(void (*fn)(void *arg, pid_t pid), void *arg);
 
 #endif

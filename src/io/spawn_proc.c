@@ -114,3 +114,27 @@ spawn_group_has_others(pid_t pgid, pid_t except)
 	close(fd);
 	return found;
 }
+
+void
+spawn_each_child(void (*fn)(void *arg, pid_t pid), void *arg)
+{
+	int fd = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
+	char text[4096];
+	size_t have = 0;
+	ssize_t n;
+
+	if (fd < 0)
+		return;
+	while ((n = read(fd, text + have, sizeof(text) - have)) > 0) {
+		const char *at = text, *end;
+
+		/* Each number has a space behind it; the last one may be half read. */
+		for (have += (size_t)n;
+		     (end = memchr(at, ' ', have - (size_t)(at - text))) != NULL;
+		     at = end + 1)
+			fn(arg, spawn_number(at, &end));
+		have -= (size_t)(at - text);
+		memmove(text, at, have);
+	}
+	close(fd);
+}

@@ -181,7 +181,7 @@ stream_in_turn(struct stream *s)
 
 		if (s->again || !stream_may_read(s))
 			break;
-		if (mem_wait_is_needed(&s->wait)) {
+		if (!s->exempt && mem_wait_is_needed(&s->wait)) {
 			mem_wait_start(&s->wait);
 			break;
 		}
@@ -256,6 +256,7 @@ stream_new(
 	mem_wait_init(&s->wait, l, on_memory, s);
 	s->wait.fd = o->rfd;
 	s->wait.is_vital = o->is_vital;
+	s->exempt = o->is_exempt;
 	if (o->rfd >= 0) {
 		stream_fd_adopt(&s->r, o->rfd);
 		watch_init(&s->r_watch, l, o->rfd, on_readable, s);

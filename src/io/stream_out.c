@@ -2,8 +2,8 @@
 /*
  * The output of a stream: a queue of chunks, written at the end of the turn.
  *
- * Owns: the chunks. Driven by: deferred work, and the write watch while the
- * peer takes no more.
+ * Owns: the chunks, and some spare ones for all streams together. Driven by: deferred
+ * work, and the write watch while the peer takes no more.
  * Invariants: a write is queued whole or not at all; callbacks come from the
  * loop only, never out of a call of the owner.
  */
@@ -23,11 +23,50 @@
 #define CHUNK_OWN	((size_t)16 * 1024) /* from here on a write gets its own chunk */
 #define WRITE_CHUNKS	32
 
+#define SPARE_CHUNKS 8
+
 struct chunk {
 	struct chunk *next;
 	size_t off, end, cap;
 	char data[];
 };
+
+/* What steady traffic would allocate and free again in every turn. A chunk of a stream's
+ * own would stay with each idle one. */
+static struct chunk *g_stream_spare;
+static unsigned g_stream_n_spare;
+
+static void
+chunk_free(struct chunk *c)
+{
+	if (c->cap != CHUNK_BYTES || g_stream_n_spare >= SPARE_CHUNKS || mem_is_short()) {
+		mem_free(c);
+		return;
+	}
+	c->next = g_stream_spare;
+	g_stream_spare = c;
+	g_stream_n_spare++;
+}
+
+static struct chunk *
+chunk_new(size_t cap)
+{
+	struct chunk *c = cap == CHUNK_BYTES ? g_stream_spare : NULL;
+
+	if (c) {
+		g_stream_spare = c->next;
+		g_stream_n_spare--;
+	} else {
+		c = mem_try(sizeof(*c) + cap);
+	}
+	if (c) {
+		c->next = NULL;
+		c->off = 0;
+		c->end = 0;
+		c->cap = cap;
+	}
+	return c;
+}
 
 void
 stream_out_update(struct stream *s)
@@ -50,7 +89,7 @@ stream_out_drop(struct stream *s)
 
 	for (c = s->out; c; c = next) {
 		next = c->next;
-		mem_free(c);
+		chunk_free(c);
 	}
 	s->out = NULL;
 	s->out_last = NULL;
@@ -98,7 +137,7 @@ stream_out_sent(struct stream *s, size_t n)
 		s->out = c->next;
 		if (!s->out)
 			s->out_last = NULL;
-		mem_free(c);
+		chunk_free(c);
 	}
 }
 
@@ -184,13 +223,9 @@ stream_chunk_for(struct stream *s, size_t n)
 
 	if (c && c->cap - c->end >= n)
 		return c;
-	c = mem_try(sizeof(*c) + cap);
+	c = chunk_new(cap);
 	if (!c)
 		return NULL;
-	c->next = NULL;
-	c->off = 0;
-	c->end = 0;
-	c->cap = cap;
 	if (s->out_last)
 		s->out_last->next = c;
 	else

@@ -43,6 +43,7 @@ struct stream {
 	void *arg;
 	struct stream_fd r, w;
 	bool same_fd, dead;
+	bool exempt; /* of waiting for memory */
 	struct watch r_watch, w_watch;
 	struct deferred later_in, later_out;
 	struct mem_wait wait;

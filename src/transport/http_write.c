@@ -312,7 +312,7 @@ http_stream_begin(struct http_exchange *x, const char *extra)
 	}
 	http_add_status(x, 200, extra);
 	buf_add_str(b, "Content-Type: text/event-stream\r\n"
-		       "Cache-Control: no-cache\r\n"
+		       "Cache-Control: no-cache, no-store\r\n"
 		       "X-Accel-Buffering: no\r\n");
 	if (x->minor)
 		buf_add_str(b, "Transfer-Encoding: chunked\r\n");

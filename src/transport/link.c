@@ -40,7 +40,7 @@ struct link {
 	struct framer framer;
 	struct json_msg json;
 	struct refused *refused;
-	bool want_uris, paused, dead;
+	bool want_uris, paused, is_cut, dead;
 };
 
 static void
@@ -68,6 +68,9 @@ link_refused_id(struct link *k, enum mv_err err)
 	struct jtext id = {s->id, s->id_len}, none = {NULL, 0};
 
 	if (!s->id_complete)
+		return none;
+	/* Cut off by the end, which says more of its request than half a reply does. */
+	if (k->is_cut && s->is_reply && err != MV_TOO_LONG)
 		return none;
 	/* What is not even JSON must at least say that it is meant for us. */
 	if (err == MV_SYNTAX && !s->has_version)
@@ -194,6 +197,7 @@ on_read_end(void *arg, enum stream_end end)
 		ev = framer_finish(&k->framer, p, n, &line, &len, &consume);
 		if (ev == FRAMER_NEED)
 			break;
+		k->is_cut = consume > 0 && p[consume - 1] != '\n';
 		link_on_frame(k, ev, line, len);
 		if (k->dead)
 			return;

@@ -244,7 +244,15 @@ START_TEST(equal_ids_in_flight)
 	    {"0", "\"\"", false},
 	    {"-1", "1", false},
 	};
+	/* Few are looked through, more are in a table. */
+	unsigned others = _i == 0 ? 0 : 20;
 
+	for (unsigned i = 0; i < others; i++) {
+		char id[32];
+
+		(void)snprintf(id, sizeof(id), "%u", 1000 + i);
+		begin(id);
+	}
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		size_t n = fake_upstream_n_sent(f->u[0]);
 
@@ -257,13 +265,22 @@ START_TEST(equal_ids_in_flight)
 			    "of a request still in flight\"}");
 		else
 			peer_expect_result(p, rows[i].other, "{}");
-		ck_assert_uint_eq(client_in_flight(p->c), 1);
+		ck_assert_uint_eq(client_in_flight(p->c), others + 1);
+		client_rest(p->c);
 		fake_upstream_result(f->u[0], n, "{}");
 		peer_expect_result(p, rows[i].one, "{}");
 		/* Free again. */
 		peer_ask(p, rows[i].other, "ping", NULL);
 		peer_expect_result(p, rows[i].other, "{}");
 	}
+	client_finish(p->c);
+	p->taken = p->n;
+	client_rest(p->c);
+	begin("1000");
+	peer_ask(p, "1000", "ping", NULL);
+	(void)peer_expect_code(p, "1000", -32600);
+	client_finish(p->c);
+	p->taken = p->n;
 }
 END_TEST
 
@@ -416,7 +433,7 @@ main(void)
 	    tc, answered_by_us, 0, (int)(sizeof(answers) / sizeof(answers[0])));
 	tcase_add_loop_test(
 	    tc, lines_that_are_no_message, 0, (int)(sizeof(bads) / sizeof(bads[0])));
-	tcase_add_test(tc, equal_ids_in_flight);
+	tcase_add_loop_test(tc, equal_ids_in_flight, 0, 2);
 	tcase_add_test(tc, many_ids_in_flight);
 	tcase_add_test(tc, longest_id);
 	tcase_add_test(tc, calls_in_flight_are_bounded);

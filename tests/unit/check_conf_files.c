@@ -103,15 +103,16 @@ START_TEST(test_errors_of_all_files)
 	ck_assert_ptr_null(load(&e));
 	ck_assert_uint_eq(e.n, 7);
 	expect_error(&e, 0, "mcpvisor.conf:1: upstream.b: command is missing");
+	ck_assert_ptr_nonnull(strstr(e.v[1], "mcpvisor.conf:2: mcp_servers: "));
+	ck_assert_ptr_nonnull(strstr(e.v[1], "/none.json: No such file or directory"));
 	ck_assert_ptr_nonnull(
-	    strstr(e.v[1], "a.conf:1: upstream.a: the name is taken by"));
-	ck_assert_ptr_nonnull(strstr(e.v[1], "mcpvisor.conf:1"));
-	expect_error(&e, 2, "upstream.d/c.conf:2: syntax error");
-	expect_error(&e, 3,
+	    strstr(e.v[2], "a.conf:1: upstream.a: the name is taken by"));
+	ck_assert_ptr_nonnull(strstr(e.v[2], "mcpvisor.conf:1"));
+	expect_error(&e, 3, "upstream.d/c.conf:2: syntax error");
+	expect_error(&e, 4,
 	    "upstream.d/d.conf:3: upstream.d.cal_ms: unknown setting; is \"call_ms\" "
 	    "meant?");
-	ck_assert_ptr_nonnull(strstr(e.v[4], "s.json: upstream.a: the name is taken by"));
-	expect_error(&e, 5, "none.json: No such file or directory");
+	ck_assert_ptr_nonnull(strstr(e.v[5], "s.json: upstream.a: the name is taken by"));
 	ck_assert_ptr_nonnull(strstr(e.v[6], "bad.json: neither"));
 	conf_errors_free(&e);
 }
@@ -141,6 +142,55 @@ START_TEST(test_folder)
 END_TEST
 
 /* HOME ... of ours, then env_file, env, env_pass: a later one wins. */
+/* A pipe would be waited for, in the middle of a reload. */
+START_TEST(test_no_regular_files)
+{
+	static const char *const wrong = ": not a regular file";
+	struct conf_errors e;
+	char name[96];
+
+	snprintf(name, sizeof(name), "%s/upstream.d/x.conf", g_dir);
+	ck_assert_int_eq(mkfifo(name, 0600), 0);
+	rig_write(g_dir, "mcpvisor.conf", "mcp_servers = [\"upstream.d/x.conf\"]\n");
+	ck_assert_ptr_null(load(&e));
+	ck_assert_uint_eq(e.n, 2);
+	ck_assert_ptr_nonnull(strstr(e.v[0], wrong));
+	ck_assert_ptr_nonnull(strstr(e.v[1], wrong));
+	conf_errors_free(&e);
+	ck_assert_ptr_null(conf_load(name, NULL, &e));
+	ck_assert_ptr_nonnull(strstr(e.v[0], wrong));
+	conf_errors_free(&e);
+	conf_free(conf_load("/dev/null", NULL, &e));
+	ck_assert_uint_eq(e.n, 0);
+}
+END_TEST
+
+/* One more file, of the command line: as those that the conf names. */
+START_TEST(test_one_file_more)
+{
+	struct conf_errors e;
+	struct conf *c;
+	char name[96], text[256];
+
+	rig_write(g_dir, "mcpvisor.conf",
+	    "defaults : { call_ms = 1234 }\nupstream : { a : { command = \"x\" } }\n");
+	rig_write(g_dir, "s.json", "{\"servers\":{\"b\":{\"command\":\"y\"}}}");
+	snprintf(name, sizeof(name), "%s/s.json", g_dir);
+	c = conf_load_with(g_dir, name, &rig_env, &e);
+	ck_assert_ptr_nonnull(c);
+	ck_assert_uint_eq(c->n_upstreams, 2);
+	ck_assert_str_eq(c->upstreams[1]->name, "b");
+	ck_assert_uint_eq(c->upstreams[1]->call_ms, 1234);
+	conf_free(c);
+	rig_write(g_dir, "s.json", "{\"servers\":{\"a\":{\"command\":\"y\"}}}");
+	ck_assert_ptr_null(conf_load_with(g_dir, name, &rig_env, &e));
+	snprintf(text, sizeof(text),
+	    "s.json: upstream.a: the name is taken by that of %s/mcpvisor.conf:2", g_dir);
+	expect_error(&e, 0, text);
+	conf_errors_free(&e);
+}
+END_TEST
+
 START_TEST(test_environment)
 {
 	const struct upstream_conf *u;
@@ -256,6 +306,8 @@ main(void)
 	tcase_add_test(tc, test_order);
 	tcase_add_test(tc, test_errors_of_all_files);
 	tcase_add_test(tc, test_folder);
+	tcase_add_test(tc, test_no_regular_files);
+	tcase_add_test(tc, test_one_file_more);
 	tcase_add_test(tc, test_environment);
 	tcase_add_test(tc, test_defaults_of_imported);
 	tcase_add_test(tc, test_add_import);

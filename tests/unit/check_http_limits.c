@@ -106,7 +106,7 @@ START_TEST(test_stream)
 	expect(c, "HTTP/1.1 200 OK\r\n");
 	expect(c, "X-Extra: 2\r\n"
 		  "Content-Type: text/event-stream\r\n"
-		  "Cache-Control: no-cache\r\n"
+		  "Cache-Control: no-cache, no-store\r\n"
 		  "X-Accel-Buffering: no\r\n"
 		  "Transfer-Encoding: chunked" END);
 	expect(c, "3\r\n:\n\n\r\n");

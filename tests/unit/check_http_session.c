@@ -3,6 +3,8 @@
 /* How long sessions of HTTP clients stay in memory. */
 #include "endpoint_http_priv.h"
 
+#include "mcpvisor/mem.h"
+
 #include "fake/fake_fleet.h"
 
 #include <check.h>
@@ -102,6 +104,33 @@ START_TEST(what_cannot_come_back_goes_late)
 }
 END_TEST
 
+/* Of an idle one, and of those that have come and gone. */
+START_TEST(memory_of_many)
+{
+	enum { N = 1000, EACH_MAX = 1024 };
+	size_t before = mem_in_use(), all;
+
+	e->o.sessions_max = N;
+	for (int i = 0; i < N; i++) {
+		struct http_session *s = session();
+		struct json_msg json;
+		struct link_msg m =
+		    fleet_scan("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\"}", &json);
+
+		s->calls++;
+		client_on_message(s->client, &m);
+		http_session_release(s);
+		fake_loop_turn(f->loop);
+	}
+	all = mem_in_use() - before;
+	ck_assert_uint_eq(endpoint_http_stats(e).sessions, N);
+	ck_assert_uint_le(all / N, EACH_MAX);
+	fake_loop_advance(f->loop, 3 * MINUTE);
+	ck_assert_uint_eq(endpoint_http_stats(e).sessions, 0);
+	ck_assert_uint_lt(mem_in_use() - before, all / 10);
+}
+END_TEST
+
 START_TEST(in_use_is_not_idle)
 {
 	struct http_session *s = session();
@@ -139,7 +168,7 @@ text_of_session(const struct http_session *s)
 {
 	static char copy[SESSION_ID_TEXT_MAX + 1];
 
-	memcpy(copy, s->text, sizeof(copy));
+	memcpy(copy, s->text, s->text_len);
 	return (struct http_text){copy, s->text_len};
 }
 
@@ -239,6 +268,7 @@ main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, what_can_come_back_goes_soon);
 	tcase_add_test(tc, what_cannot_come_back_goes_late);
+	tcase_add_test(tc, memory_of_many);
 	tcase_add_test(tc, in_use_is_not_idle);
 	tcase_add_test(tc, what_can_come_back_makes_room);
 	tcase_add_test(tc, what_cannot_come_back_makes_none);

@@ -256,7 +256,7 @@ START_TEST(test_files)
 	ck_assert_str_eq(et.file, "/nonexistent/f.json");
 	ck_assert_str_eq(et.message, "No such file or directory");
 	ck_assert_int_eq(import_file("/", &r, &et), MV_CONF);
-	ck_assert_str_eq(et.message, "Is a directory");
+	ck_assert_str_eq(et.message, "not a regular file");
 	ck_assert_int_eq(import_file("/dev/zero", &r, &et), MV_CONF);
 	ck_assert_str_eq(et.message, "the file is too long");
 	ck_assert_uint_eq(r.n, 0);

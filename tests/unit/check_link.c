@@ -214,6 +214,12 @@ static const struct line_case line_cases[] = {
     {"{\"id\":\"##\",\"id\":5}\n", "too_long "},
     {"##\n##\n", "too_long too_long "},
     {"{\"id\":5,\"method\":\"##", "too_long=5 "},
+    /* cut off by the end: a reply fails nothing, whole lines before it do */
+    {"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"x\":\"y", "syntax/reply "},
+    {"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":NaN}\n{\"jsonrpc\":\"2.0\",\"id\":2,"
+     "\"error\":{",
+	"syntax/reply=1 syntax/reply "},
+    {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\",\"params\":{", "syntax=1 "},
 };
 
 static void

@@ -238,6 +238,24 @@ START_TEST(test_inherited_tcp)
 }
 END_TEST
 
+/* Who reaches a family that is not known here is not known either. */
+START_TEST(test_inherited_other)
+{
+	static const int families[] = {AF_VSOCK, AF_NETLINK};
+	bool loopback = true;
+	int fd = -1;
+
+	for (size_t i = 0; i < 2 && fd < 0; i++)
+		fd = socket(families[i], (i ? SOCK_RAW : SOCK_STREAM) | SOCK_CLOEXEC, 0);
+	ck_assert_int_ge(fd, 0);
+	hand_over(fd, "web");
+	ck_assert_int_eq(listener_check("systemd:web", &loopback, &et), MV_OK);
+	ck_assert(!loopback);
+	close(fd);
+	hand_over_nothing();
+}
+END_TEST
+
 START_TEST(test_inherited_none)
 {
 	int fd = bind_here();
@@ -277,6 +295,7 @@ main(void)
 	tcase_add_loop_test(tc, test_serves, 0, sizeof(served) / sizeof(served[0]));
 	tcase_add_test(tc, test_inherited_unix);
 	tcase_add_loop_test(tc, test_inherited_tcp, 0, 2);
+	tcase_add_test(tc, test_inherited_other);
 	tcase_add_test(tc, test_inherited_none);
 	return run_suite(suite, tc);
 }

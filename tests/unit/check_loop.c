@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <check.h>
@@ -303,6 +304,25 @@ on_slow(void *arg)
 	fake_now += *ms;
 }
 
+START_TEST(test_no_loop_without_descriptors)
+{
+	struct rlimit was, few;
+	struct loop *other;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &was), 0);
+	few = was;
+	for (rlim_t n = 0; n < 64; n++) {
+		few.rlim_cur = n;
+		ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+		other = loop_new();
+		ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &was), 0);
+		ck_assert(other != NULL || n < 40);
+		if (other != NULL)
+			loop_free(other);
+	}
+}
+END_TEST
+
 START_TEST(test_slow_callbacks_are_counted)
 {
 	uint64_t before = metrics_get(METRIC_SLOW_TURNS), quick = 50, slow = 51;
@@ -343,6 +363,7 @@ main(void)
 	tcase_add_test(tc, test_watch_ends_inside_its_callback);
 	tcase_add_test(tc, test_file_is_always_ready);
 	tcase_add_test(tc, test_signals);
+	tcase_add_test(tc, test_no_loop_without_descriptors);
 	tcase_add_test(tc, test_slow_callbacks_are_counted);
 	suite_add_tcase(s, tc);
 	srunner_run_all(r, CK_NORMAL);

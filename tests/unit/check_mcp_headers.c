@@ -230,19 +230,30 @@ static const char region_tool[] =
     "\"query\":{\"type\":\"string\"}}}}";
 
 static void
-assert_call(const char *tool, const char *arguments, const char *lines, const char *part)
+assert_params(const char *tool, const char *params, const char *lines, const char *part)
 {
 	struct mcp_headers_body b = {
 	    .version = text_of("\"2026-07-28\""),
 	    .method = text_of("\"tools/call\""),
 	    .name = text_of("\"do\""),
 	    .definition = text_of(tool),
-	    .arguments = text_of(arguments),
+	    .params = text_of(params),
 	};
 	char all[2048];
 
 	(void)snprintf(all, sizeof(all), HEAD "%s", lines);
 	assert_check(all, &b, part);
+}
+
+static void
+assert_call(const char *tool, const char *arguments, const char *lines, const char *part)
+{
+	char params[2048];
+
+	(void)snprintf(params, sizeof(params), "{\"name\":\"do\"%s%s}",
+	    arguments != NULL ? ",\"arguments\":" : "",
+	    arguments != NULL ? arguments : "");
+	assert_params(tool, params, lines, part);
 }
 
 START_TEST(compares_values)
@@ -313,6 +324,22 @@ START_TEST(checks_what_is_there)
 {
 	assert_call(
 	    region_tool, presence[_i].arguments, presence[_i].lines, presence[_i].part);
+}
+END_TEST
+
+/* Another reader could go by the others. */
+START_TEST(refuses_to_mirror_one_of_two_arguments)
+{
+	static const char part[] = "an argument that is there more than once";
+	static const char *const params[] = {
+	    "{\"arguments\":{\"region\":\"eu\"},\"arguments\":{\"region\":\"us\"}}",
+	    "{\"arguments\":{\"region\":\"eu\"},\"argument\\u0073\":{}}",
+	    "{\"arguments\":{},\"name\":\"do\",\"arguments\":{\"region\":\"eu\"}}",
+	};
+
+	for (size_t i = 0; i < sizeof(params) / sizeof(params[0]); i++)
+		assert_params(region_tool, params[i], REGION, part);
+	assert_params("{\"inputSchema\":{}}", params[0], "", NULL);
 }
 END_TEST
 
@@ -389,6 +416,7 @@ main(void)
 	tcase_add_loop_test(tc, compares_values, 0, ROWS(values));
 	tcase_add_loop_test(tc, compares_names_alike, 0, ROWS(values));
 	tcase_add_loop_test(tc, checks_what_is_there, 0, ROWS(presence));
+	tcase_add_test(tc, refuses_to_mirror_one_of_two_arguments);
 	tcase_add_test(tc, follows_nested_properties);
 	tcase_add_test(tc, shows_long_values_in_part);
 	tcase_add_test(tc, says_something_even_without_room);

@@ -81,6 +81,38 @@ START_TEST(test_strays_are_reaped)
 }
 END_TEST
 
+static pid_t left;
+
+static bool
+left_is_on_its_own(void)
+{
+	return getsid(left) == left;
+}
+
+/* What lives on outside of the group is told once, not at each end. */
+START_TEST(test_what_is_left_running_is_told)
+{
+	strays_before = metrics_get(METRIC_CHILD_STRAYS);
+	start("setsid sleep 1000 >&- 2>&- <&- & echo $!; exit 0");
+	wait_until(has_line);
+	left = (pid_t)strtol(buf_cstr(&out), NULL, 10);
+	wait_until(left_is_on_its_own);
+	wait_until(has_exited);
+	proc_free(proc);
+	ck_assert_uint_eq(metrics_get(METRIC_CHILD_STRAYS), strays_before + 1);
+	proc = NULL;
+	watch_fini(&out_watch);
+	close(fds.in);
+	close(fds.out);
+	close(fds.err);
+	start("exit 0");
+	proc_free(proc);
+	proc = NULL;
+	ck_assert_uint_eq(metrics_get(METRIC_CHILD_STRAYS), strays_before + 1);
+	ck_assert_int_eq(kill(left, SIGKILL), 0);
+}
+END_TEST
+
 START_TEST(test_no_descriptor_is_left)
 {
 	int before;
@@ -184,6 +216,7 @@ main(void)
 	tcase_add_test(tc, test_free_kills_the_group);
 	tcase_add_test(tc, test_term);
 	tcase_add_test(tc, test_strays_are_reaped);
+	tcase_add_test(tc, test_what_is_left_running_is_told);
 	tcase_add_test(tc, test_no_descriptor_is_left);
 	tcase_add_test(tc, test_guard);
 	return run_suite(suite, tc);

@@ -145,6 +145,9 @@ START_TEST(test_folders)
 	state_close(state_open(NULL));
 	ck_assert_uint_eq(mode_of("one/sessions.gone"), 0600);
 	ck_assert_int_ne(access(temp_path(&dir, "two"), F_OK), 0);
+	/* The conf names one. */
+	state_close(state_open(temp_path(&dir, "a:b")));
+	ck_assert_uint_eq(mode_of("a:b/sessions.gone"), 0600);
 	unsetenv("STATE_DIRECTORY");
 	unsetenv("XDG_STATE_HOME");
 	rig_close();

@@ -433,6 +433,37 @@ START_TEST(test_lists_is_no_folder)
 }
 END_TEST
 
+/* Who only looks finds it, and leaves no trace. */
+START_TEST(test_look)
+{
+	struct state *s;
+
+	rig_set_age(file, 1000);
+	ck_assert_int_eq(unlink(temp_path(&dir, "sessions.gone")), 0);
+	s = state_open_to_look(dir.dir);
+	state_recall(s, u);
+	ck_assert_str_eq(fake_memory_taken(u), "memory");
+	fake_memory_set(u, "new");
+	state_remember(s, u);
+	state_sweep(s, 0);
+	state_close(s);
+	ck_assert_int_le(stat_of(file).st_mtime, time(NULL) - 1000);
+	ck_assert_int_ne(access(temp_path(&dir, "sessions.gone"), F_OK), 0);
+	ck_assert_str_eq(recalled_by(u), "memory");
+	/* Nor does it make what is not there. */
+	s = state_open_to_look(temp_path(&dir, "none"));
+	state_recall(s, u);
+	state_close(s);
+	ck_assert_int_ne(access(temp_path(&dir, "none"), F_OK), 0);
+	ck_assert_int_eq(unlink(temp_path(&dir, "session.key")), 0);
+	s = state_open_to_look(dir.dir);
+	state_recall(s, u);
+	state_close(s);
+	ck_assert_int_ne(access(temp_path(&dir, "session.key"), F_OK), 0);
+	ck_assert_uint_eq(rig_lines, 0);
+}
+END_TEST
+
 START_TEST(test_no_folder)
 {
 	struct state *s = state_open("/proc/none");
@@ -542,6 +573,7 @@ main(void)
 	tcase_add_test(tc, test_other_users);
 	tcase_add_test(tc, test_folder_cannot_be_written);
 	tcase_add_test(tc, test_lists_is_no_folder);
+	tcase_add_test(tc, test_look);
 	tcase_add_test(tc, test_no_folder);
 	tcase_add_test(tc, test_crowd);
 	tcase_add_test(tc, test_sweep);

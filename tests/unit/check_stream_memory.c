@@ -56,17 +56,24 @@ static const struct stream_cb some_cb = {
     on_some_input, NULL, on_some_end, on_peer_write_end};
 
 static void
-open_one(struct source *x, bool is_vital)
+open_as(struct source *x, struct stream_opts o)
 {
-	struct stream_opts o = {
-	    .wfd = -1, .in_max = 4 * BIG, .out_max = 1, .is_vital = is_vital};
 	int fd[2];
 
+	o.wfd = -1;
+	o.in_max = 4 * BIG;
+	o.out_max = 1;
 	connect_kind(1, fd);
 	memset(x, 0, sizeof(*x));
 	o.rfd = fd[0];
 	x->out = fd[1];
 	x->in = stream_new(l, &o, &some_cb, x);
+}
+
+static void
+open_one(struct source *x, bool is_vital)
+{
+	open_as(x, (struct stream_opts){.is_vital = is_vital});
 }
 
 static void
@@ -178,6 +185,7 @@ START_TEST(test_vital_goes_on_and_has_its_bound)
 	log_set_level(LOG_LV_ERROR);
 	open_one(&v[0], false);
 	open_one(&v[1], true);
+	open_as(&v[2], (struct stream_opts){.is_exempt = true});
 	weight = mem_xalloc(BUDGET);
 	mem_set_budget(mem_in_use() - 1);
 	let = true;
@@ -192,6 +200,10 @@ START_TEST(test_vital_goes_on_and_has_its_bound)
 	tell(&v[1], "more");
 	run_until_all_wait(2);
 	ck_assert_uint_eq(v[1].read, 5);
+	/* One that never waits still goes on. */
+	tell(&v[2], "exempt");
+	while (v[2].read < 6)
+		run_ms(1);
 	mem_free(weight);
 	mem_set_budget(mem_in_use() * 4);
 	while (v[0].read < 8 || v[1].read < 9)
