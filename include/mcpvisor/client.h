@@ -86,6 +86,7 @@ void client_log_calls(bool on);
 void client_cancel(struct request *r);
 /* The client's own channel takes messages (again): what it missed is said. */
 void client_channel_opened(struct client *c);
+void client_channel_closed(struct client *c);
 /* A line that was no message; id may be absent. */
 void client_on_bad(struct client *c, enum mv_err err, struct jtext id);
 /* Gives back the memory that only requests need. Not inside its own callbacks. */

@@ -22,10 +22,14 @@ struct gateway_observer {
 	void (*on_log)(void *arg, struct upstream *u, const struct link_msg *m);
 	void *arg;
 	bool has_instances;   /* it may have upstreams of its own (isolation) */
+	bool has_stream;      /* set by gateway_set_stream */
 	unsigned n_instances; /* that it has had; the gateway counts */
 	enum mcp_level level; /* what its session asked for; MCP_LV_MAX: nothing */
 };
 void gateway_observe(struct gateway *g, struct gateway_observer *o);
+/* o has a stream on which it waits for notices, or none any more: upstreams of its own
+ * do not sleep meanwhile. */
+void gateway_set_stream(struct gateway *g, struct gateway_observer *o, bool has);
 /* After the end of its calls and subscriptions. */
 void gateway_unobserve(struct gateway *g, struct gateway_observer *o);
 /* o's level is new: the upstreams are told the most verbose that anybody wants. */

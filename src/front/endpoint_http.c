@@ -262,6 +262,8 @@ call_leave_streams(struct http_call *k)
 	while (*at != k)
 		at = &(*at)->older;
 	*at = k->older;
+	if (k->session->stream == NULL)
+		client_channel_closed(k->session->client);
 }
 
 static void

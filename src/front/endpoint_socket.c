@@ -217,6 +217,7 @@ socket_become_lines(
 	}
 	s->client = client_new(s->e->loop, s->e->g, view, &client_callbacks, s);
 	client_set_own_instances(s->client, true);
+	client_channel_opened(s->client);
 }
 
 static struct socket_client *

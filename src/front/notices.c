@@ -41,9 +41,16 @@ client_channel_opened(struct client *c)
 {
 	unsigned kinds = c->missed;
 
+	gateway_set_stream(c->g, &c->observer, true);
 	c->missed = 0;
 	if (kinds != 0)
 		session_send_changed(c, kinds);
+}
+
+void
+client_channel_closed(struct client *c)
+{
+	gateway_set_stream(c->g, &c->observer, false);
 }
 
 void

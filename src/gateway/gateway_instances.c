@@ -147,11 +147,24 @@ instance_new(struct gateway *g, struct upstream *shared, struct gateway_observer
 	    LOG_ESC(upstream_name(shared), strlen(upstream_name(shared))),
 	    owner != NULL ? "one client" : "one call at a time");
 	upstream_set_level(m->u, owner != NULL ? owner->level : gateway_level(g));
+	if (owner != NULL && owner->has_stream)
+		upstream_hold(m->u, true);
 	upstream_start(m->u);
 	if (owner == NULL)
 		instance_on_idle(m); /* its call may never come */
 	*out = m;
 	return MV_OK;
+}
+
+void
+gateway_set_stream(struct gateway *g, struct gateway_observer *o, bool has)
+{
+	if (o->has_stream == has)
+		return;
+	o->has_stream = has;
+	for (struct member *m = g->instances; m != NULL; m = m->next)
+		if (m->owner == o)
+			upstream_hold(m->u, has);
 }
 
 static enum mv_err

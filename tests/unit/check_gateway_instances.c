@@ -112,6 +112,30 @@ START_TEST(one_for_each_client)
 }
 END_TEST
 
+START_TEST(kept_awake_by_a_stream)
+{
+	struct fleet *f = fleet_of(ISOLATION_SESSION, 2);
+	struct gateway_observer o[2];
+	struct upstream *a, *b;
+
+	observe(f, o, 2);
+	a = pick(f, &o[0], MV_OK);
+	gateway_set_stream(f->g, &o[0], true);
+	gateway_set_stream(f->g, &o[0], true);
+	gateway_set_stream(f->g, &o[1], true);
+	b = pick(f, &o[1], MV_OK);
+	ck_assert_uint_eq(fake_upstream_holds(a), 1);
+	ck_assert_uint_eq(fake_upstream_holds(b), 1);
+	ck_assert_uint_eq(fake_upstream_holds(f->u[0]), 0);
+	gateway_set_stream(f->g, &o[0], false);
+	gateway_set_stream(f->g, &o[0], false);
+	ck_assert_uint_eq(fake_upstream_holds(a), 0);
+	gateway_unobserve(f->g, &o[0]);
+	gateway_unobserve(f->g, &o[1]);
+	fleet_free(f);
+}
+END_TEST
+
 START_TEST(bounded_in_all)
 {
 	struct fleet *f = fleet_of(ISOLATION_SESSION, CAP_INSTANCES + 1);
@@ -383,6 +407,7 @@ main(void)
 	suite_add_tcase(s, tc);
 	tcase_add_loop_test(tc, shared_unless_asked_otherwise, 0, 2);
 	tcase_add_test(tc, one_for_each_client);
+	tcase_add_test(tc, kept_awake_by_a_stream);
 	tcase_add_test(tc, bounded_in_all);
 	tcase_add_test(tc, broken_one_has_none);
 	tcase_add_test(tc, pool_gives_each_call_its_own);

@@ -198,7 +198,7 @@ owner_in_state(enum upstream_state st)
 	    st == UPSTREAM_ST_WAKING)
 		uowner_answer(o, 1, BOUNDS);
 	/* Their process is still on its way out. */
-	if (st == UPSTREAM_ST_ASLEEP)
+	if (st == UPSTREAM_ST_ASLEEP && uowner_is_ready(o))
 		upstream_event(o->u, UPSTREAM_EV_SLEEP);
 	if (st == UPSTREAM_ST_WAKING)
 		upstream_restart(o->u, "for the test");
