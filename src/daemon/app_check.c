@@ -201,7 +201,10 @@ check_dump(const struct check *k)
 
 	buf_init(&b, CAP_CONTROL_BYTES);
 	conf_dump(k->fleet->conf, false, &b);
-	(void)fwrite(b.data, 1, b.len, stdout);
+	if (b.err == MV_OK)
+		(void)fwrite(b.data, 1, b.len, stdout);
+	else
+		(void)fprintf(stderr, "mcpvisor check: too long to be shown\n");
 	buf_fini(&b);
 }
 

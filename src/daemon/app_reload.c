@@ -160,6 +160,10 @@ server_reload(struct server *s, bool dry_run, struct buf *text)
 	if (f == NULL)
 		return dry_run ? MV_CONF : reload_refuse(text, MV_CONF);
 	(void)conf_diff(s->fleet->conf, f->conf, text);
+	if (s->a->listen[0] != NULL && text->len > 0 &&
+	    memmem(text->data, text->len, " listen", 7) != NULL)
+		buf_add_str(
+		    text, "(--listen is in force: rows of listen are not used)\n");
 	if (dry_run) {
 		fleet_free(f);
 		return MV_OK;

@@ -287,6 +287,7 @@ void
 status_print(const json_t *status, FILE *out, unsigned width)
 {
 	const json_t *listen = json_object_get(status, "listen");
+	const char *last = "";
 	char up[32], use[32], rss[32];
 
 	print_span(up, at(status, "uptime_ms", NULL));
@@ -301,9 +302,14 @@ status_print(const json_t *status, FILE *out, unsigned width)
 	    " connections, %" JSON_INTEGER_FORMAT " requests in flight\n",
 	    at(status, "clients", "sessions"), at(status, "clients", "connections"),
 	    at(status, "clients", "in_flight"));
-	for (size_t i = 0; i < json_array_size(listen); i++)
-		(void)fprintf(
-		    out, "listening: %s\n", json_string_value(json_array_get(listen, i)));
+	/* Rows may share an address. */
+	for (size_t i = 0; i < json_array_size(listen); i++) {
+		const char *now = json_string_value(json_array_get(listen, i));
+
+		if (now != NULL && strcmp(now, last) != 0)
+			(void)fprintf(out, "listening: %s\n", now);
+		last = now != NULL ? now : last;
+	}
 	(void)fputc('\n', out);
 	print_upstreams(json_object_get(status, "upstreams"), out, width);
 }
