@@ -2,17 +2,17 @@
 /*
  * The control socket: one JSON object a line each way, {"command": NAME, ...} and
  * {"ok": true, ...} or {"ok": false, "error": TEXT, "reason": WORD}. Only root and our
- *own user get answers to what changes anything; others that the socket's mode lets in may
- * look. Requests are answered in their order, the next one when the last answer has left.
+ * own user get answers to what changes anything; others that the socket's mode lets in
+ * may look. Requests are answered in their order, the next one when the last answer has
+ *left.
  *
  *	status				the members of control_ops.put_status
  *	version				"version", "pid"
  *	restart {"upstream": NAME}
- *	reload {"dry_run": BOOL}	"text": the difference, lines; if it is refused
- *for the conf ("reason" is "conf"), all errors, lines
- *	mcp {"profile": NAME}		the connection speaks MCP in lines from here on,
- *					which is how the command line lists and calls
- *tools
+ *	reload {"dry_run": BOOL}	"text": the difference, or, when it is refused for
+ *					the conf ("reason" is "conf"), all errors; lines
+ *	mcp {"profile": NAME}		the connection speaks MCP in lines from here on:
+ *					the command line lists and calls tools by it
  *
  * Words for "reason": "request" (not a request, or not of this form), "not_permitted",
  * "conf", and those of err.h ("not_found", "unsupported", "too_long", "busy", ...).
@@ -67,8 +67,6 @@ enum mv_err control_new(struct loop *l, const struct control_opts *o,
     const struct control_ops *ops, void *arg, struct control **out,
     struct mv_errtext *et) MCPVISOR_MUST_CHECK;
 void control_free(struct control *c); /* NULL is allowed */
-/* Of the service of the machine. */
-#define CONTROL_SYSTEM_PATH "/run/mcpvisor/control.sock"
 /* Where it is when nobody says: $RUNTIME_DIRECTORY/control.sock, else
  * $XDG_RUNTIME_DIR/mcpvisor.control, else /run/mcpvisor/control.sock for root, else NULL.
  * out is a buffer for the text. */

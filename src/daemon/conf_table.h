@@ -69,7 +69,7 @@
 	    CONF_WEEK_MS, "1800000", CONN, 0,                                            \
 	    "idle time until a session that cannot come back ends")                      \
 	X(CONF, "list_wait_ms", MS, list_wait_ms, 0, 600000, "5000", RESTART, 0,         \
-	    "how long a first list waits for upstreams that are starting")               \
+	    "how long a first list, or the answer to initialize, waits for upstreams")   \
 	X(CONF, "drain_ms", MS, drain_ms, 0, CONF_HOUR_MS, "1000", LIVE, 0,              \
 	    "how long calls may go on when mcpvisor stops")                              \
 	X(CONF, "reload_drain_ms", MS, reload_drain_ms, 0, CONF_DAY_MS, "30000", LIVE,   \
