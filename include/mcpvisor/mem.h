@@ -53,6 +53,9 @@ void mem_trim(void);
 /* Fault injection for tests: the nth mem_try* from now fails (1: the next),
  * and all after it when sticky. 0 switches it off. */
 void mem_fail_at(unsigned long n, int sticky);
+/* Between true and false none fails or counts: for what a test does for itself amid the
+ * code under test. Nests. */
+void mem_fail_hold(bool hold);
 /* Number of mem_try* calls since the last mem_fail_at. */
 unsigned long mem_try_count(void);
 

@@ -32,6 +32,7 @@ static struct {
 static unsigned long g_mem_tries;
 static unsigned long g_mem_fail_at;
 static bool g_mem_sticky;
+static unsigned g_mem_holds;
 
 static _Noreturn void
 mem_die(size_t size)
@@ -63,6 +64,8 @@ mem_resize(void *p, size_t size)
 static bool
 mem_must_fail(void)
 {
+	if (g_mem_holds > 0)
+		return false;
 	g_mem_tries++;
 	if (g_mem_fail_at == 0)
 		return false;
@@ -255,6 +258,12 @@ mem_fail_at(unsigned long n, int sticky)
 	g_mem_tries = 0;
 	g_mem_fail_at = n;
 	g_mem_sticky = sticky != 0;
+}
+
+void
+mem_fail_hold(bool hold)
+{
+	g_mem_holds = hold ? g_mem_holds + 1 : g_mem_holds - 1;
 }
 
 unsigned long

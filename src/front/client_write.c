@@ -23,6 +23,9 @@
 static char too_large_text[] =
     "{\"code\":-32603,\"message\":\"The answer is too large\"}";
 static const struct iovec too_large = {too_large_text, sizeof(too_large_text) - 1};
+static char no_memory_text[] = "{\"code\":-32603,\"message\":\"out of memory\","
+			       "\"data\":{\"reason\":\"no_memory\",\"retryable\":true}}";
+static const struct iovec no_memory = {no_memory_text, sizeof(no_memory_text) - 1};
 
 void
 client_send(struct client *c, const struct iovec *iov, int n)
@@ -48,13 +51,37 @@ client_answer(struct client *c, const struct client_port *port, int status,
 		client_send(c, iov, n);
 }
 
+#define LITERAL(s)                                                                       \
+	(struct iovec)                                                                   \
+	{                                                                                \
+		(void *)(uintptr_t)(s), sizeof(s) - 1                                    \
+	}
+
+/* Its answers did not all fit into memory. Who sees no id in the one that comes would
+ * wait for ever on a channel that stays. */
+static void
+batch_lose(struct client *c, const struct batch *b)
+{
+	const struct iovec iov[] = {
+	    LITERAL("{\"jsonrpc\":\"2.0\",\"error\":"), no_memory, LITERAL("}")};
+
+	LOG_LIMITED(LOG_LV_WARNING, "client", "answers of a batch are lost", "reason=%s",
+	    mv_err_reason(b->out.err));
+	client_answer(c, b->port, 503, iov, 3);
+	if (b->port == NULL)
+		deferred_ask(&c->dead);
+}
+
 void
 batch_close(struct client *c, struct batch *b)
 {
 	if (--b->open > 0)
 		return;
-	if (b->out.len > 0) {
+	if (b->out.len > 0)
 		buf_add_char(&b->out, ']');
+	if (b->out.err != MV_OK) {
+		batch_lose(c, b);
+	} else if (b->out.len > 0) {
 		client_answer(
 		    c, b->port, 200, &(struct iovec){b->out.data, b->out.len}, 1);
 	}
@@ -115,12 +142,6 @@ client_send_buf(struct client *c, const struct buf *b)
 		client_send(c, &iov, 1);
 }
 
-#define LITERAL(s)                                                                       \
-	(struct iovec)                                                                   \
-	{                                                                                \
-		(void *)(uintptr_t)(s), sizeof(s) - 1                                    \
-	}
-
 void
 request_reply(struct request *r, const char *member, const struct iovec *body, int n)
 {
@@ -164,7 +185,7 @@ request_reply_buf(struct request *r, const char *member, const struct buf *body)
 		request_reply(r, member, &iov, 1);
 		return;
 	}
-	request_reply(r, "error", &too_large, 1);
+	request_reply(r, "error", body->err == MV_NOMEM ? &no_memory : &too_large, 1);
 }
 
 void
@@ -183,14 +204,14 @@ client_reply_error(struct client *c, struct jtext id, int status, const struct b
 	struct iovec iov[6];
 	int k = 0;
 
-	MCPVISOR_ASSERT(error->err == MV_OK);
 	iov[k++] = LITERAL("{\"jsonrpc\":\"2.0\"");
 	if (id.n != 0) {
 		iov[k++] = LITERAL(",\"id\":");
 		iov[k++] = (struct iovec){(void *)(uintptr_t)id.p, id.n};
 	}
 	iov[k++] = LITERAL(",\"error\":");
-	iov[k++] = (struct iovec){error->data, error->len};
+	iov[k++] =
+	    error->err == MV_OK ? (struct iovec){error->data, error->len} : no_memory;
 	iov[k++] = LITERAL("}");
 	if (c->batch != NULL)
 		batch_add(c->batch, iov, k);

@@ -172,8 +172,10 @@ upstream_conf_is_same_process(
 	upstream_conf_put_identity(b, &y);
 	same = x.err == MV_OK && y.err == MV_OK && x.len == y.len &&
 	       memcmp(x.data, y.data, x.len) == 0;
-	explicit_bzero(x.data, x.len);
-	explicit_bzero(y.data, y.len);
+	if (x.len > 0)
+		explicit_bzero(x.data, x.len);
+	if (y.len > 0)
+		explicit_bzero(y.data, y.len);
 	buf_fini(&x);
 	buf_fini(&y);
 	return same;

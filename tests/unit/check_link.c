@@ -132,6 +132,7 @@ setup(void)
 	sees_end_free = false;
 	ck_assert_int_eq(pipe2(fd, O_CLOEXEC), 0);
 	in_fd = fd[1];
+	ck_assert_int_eq(fcntl(in_fd, F_SETFL, O_NONBLOCK), 0); /* no write waits */
 	open_link(fd[0], -1);
 }
 

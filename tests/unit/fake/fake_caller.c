@@ -71,12 +71,14 @@ caller_start_in(struct fleet *f, struct caller *k, unsigned view, const char *me
 	struct buf b;
 
 	/* Gone afterwards: whatever a call needs later it has to keep. */
+	mem_fail_hold(true);
 	buf_init(&b, CAP_MESSAGE_BYTES);
 	buf_addf(
 	    &b, "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"%s\",\"params\":", method);
 	buf_add_str(&b, params);
 	buf_add_char(&b, '}');
 	text = buf_take(&b, NULL);
+	mem_fail_hold(false);
 	m = fleet_scan(text, json);
 	req.base = m.base;
 	req.len = m.len;

@@ -259,6 +259,7 @@ fleet_list(struct fleet *f, size_t i, enum list_kind kind, ...)
 	va_list ap;
 	size_t n = 0;
 
+	mem_fail_hold(true);
 	buf_init(&b, CAP_LIST_BYTES);
 	buf_addf(&b, "{\"%s\":[", list_member(kind));
 	va_start(ap, kind);
@@ -267,6 +268,7 @@ fleet_list(struct fleet *f, size_t i, enum list_kind kind, ...)
 		    &b, "%s{\"%s\":\"%s\"}", n++ > 0 ? "," : "", list_key(kind), name);
 	va_end(ap);
 	buf_add_str(&b, "]}");
+	mem_fail_hold(false);
 	fake_upstream_list(f->u[i], kind, buf_cstr(&b));
 	buf_fini(&b);
 }

@@ -28,7 +28,7 @@ on_send(void *arg, const struct iovec *iov, int n)
 	if (p->refuses != MV_OK)
 		return p->refuses;
 	/* Memory is short for those under test. */
-	mem_fail_at(0, 0);
+	mem_fail_hold(true);
 	buf_init(&b, CAP_OUT_BYTES);
 	for (int i = 0; i < n; i++)
 		buf_add(&b, iov[i].iov_base, iov[i].iov_len);
@@ -38,6 +38,7 @@ on_send(void *arg, const struct iovec *iov, int n)
 	ck_assert_msg(json_scan(json, line, len, false) == MV_OK, "not JSON: %s", line);
 	ck_assert_ptr_null(memchr(line, '\n', len));
 	mem_free(json);
+	mem_fail_hold(false);
 	p->lines = mem_xrealloc(p->lines, (p->n + 1) * sizeof(*p->lines));
 	p->lines[p->n++] = line;
 	return MV_OK;
@@ -108,6 +109,7 @@ peer_ask(struct peer *p, const char *id, const char *method, const char *params)
 {
 	struct buf b;
 
+	mem_fail_hold(true);
 	buf_init(&b, CAP_MESSAGE_BYTES);
 	buf_add_str(&b, "{\"jsonrpc\":\"2.0\",\"id\":");
 	buf_add_str(&b, id);
@@ -117,6 +119,7 @@ peer_ask(struct peer *p, const char *id, const char *method, const char *params)
 		buf_add_str(&b, params);
 	}
 	buf_add_char(&b, '}');
+	mem_fail_hold(false);
 	peer_say(p, buf_cstr(&b));
 	buf_fini(&b);
 }
@@ -126,12 +129,14 @@ peer_ask_modern(struct peer *p, const char *id, const char *method, const char *
 {
 	struct buf b;
 
+	mem_fail_hold(true);
 	buf_init(&b, CAP_MESSAGE_BYTES);
 	buf_add_str(&b, "{" MODERN_META);
 	if (members[0] != '\0')
 		buf_add_char(&b, ',');
 	buf_add_str(&b, members);
 	buf_add_char(&b, '}');
+	mem_fail_hold(false);
 	peer_ask(p, id, method, buf_cstr(&b));
 	buf_fini(&b);
 }
@@ -167,12 +172,14 @@ peer_expect_reply(struct peer *p, const char *id, const char *member, const char
 {
 	struct buf b;
 
+	mem_fail_hold(true);
 	buf_init(&b, CAP_OUT_BYTES);
 	buf_addf(&b, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"%s\":", id, member);
 	buf_add_str(&b, body);
 	buf_add_char(&b, '}');
 	peer_expect(p, buf_cstr(&b));
 	buf_fini(&b);
+	mem_fail_hold(false);
 }
 
 void
@@ -193,11 +200,13 @@ peer_expect_code(struct peer *p, const char *id, int code)
 	const char *line = peer_read(p);
 	struct buf b;
 
+	mem_fail_hold(true);
 	buf_init(&b, CAP_OUT_BYTES);
 	buf_addf(&b, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":{\"code\":%d,", id, code);
 	ck_assert_msg(b.len <= strlen(line) && memcmp(line, b.data, b.len) == 0,
 	    "got %s, want code %d", line, code);
 	buf_fini(&b);
+	mem_fail_hold(false);
 	return line;
 }
 

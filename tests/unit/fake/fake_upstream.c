@@ -310,10 +310,12 @@ fake_transmit(struct upstream *u, struct upstream_req *r, const struct upstream_
 		    c->arguments.put_len);
 	if (c->json->slot[JSON_PARAMS].len != 0)
 		n = json_edit_pieces(c->base, c->json->slot[JSON_PARAMS], &ed, iov);
+	mem_fail_hold(true);
 	buf_init(&b, CAP_MESSAGE_BYTES);
 	for (int i = 0; i < n; i++)
 		buf_add(&b, iov[i].iov_base, iov[i].iov_len);
 	s->params = buf_take(&b, NULL);
+	mem_fail_hold(false);
 	s->client_info = fake_text(c->client_info);
 	s->id = r->id = ++u->last_id;
 	r->method = c->method;

@@ -29,7 +29,9 @@ fake_upstream_list(struct upstream *u, enum list_kind kind, const char *result)
 
 	ck_assert_int_eq(json_scan(&json, text.p, text.n, false), MV_OK);
 	ulist_init(l, kind);
+	mem_fail_hold(true);
 	ck_assert_int_eq(ulist_add_page(l, text, &cursor, &skipped), MV_OK);
+	mem_fail_hold(false);
 	l->is_known = true;
 	l->fetched_ms = clock_now_ms();
 	changed = !before.is_known || before.hash != l->hash || before.n != l->n;
@@ -109,6 +111,7 @@ upstream_take_memory(struct upstream *u, const char *p, size_t n)
 	memcpy(&u->caps, part[0].p, sizeof(u->caps));
 	mem_free(u->instructions);
 	u->instructions = part[1].n ? mem_xstrndup(part[1].p, part[1].n) : NULL;
+	mem_fail_hold(true);
 	for (unsigned k = 0; k < LIST_MAX; k++) {
 		struct ulist *l = &u->lists[k];
 
@@ -119,6 +122,7 @@ upstream_take_memory(struct upstream *u, const char *p, size_t n)
 		l->is_known = true;
 		l->ttl_ms = 0;
 	}
+	mem_fail_hold(false);
 	u->settled = true;
 	return MV_OK;
 }
@@ -302,6 +306,7 @@ fake_say(struct json_msg *json, char **text, const char *head, uint64_t id,
 	struct link_msg m = {.json = json};
 	struct buf b;
 
+	mem_fail_hold(true);
 	buf_init(&b, CAP_MESSAGE_BYTES);
 	buf_add_str(&b, head);
 	if (id != 0)
@@ -310,6 +315,7 @@ fake_say(struct json_msg *json, char **text, const char *head, uint64_t id,
 	buf_add_str(&b, body);
 	buf_add_char(&b, '}');
 	*text = buf_take(&b, &m.len);
+	mem_fail_hold(false);
 	m.base = *text;
 	ck_assert_msg(json_scan(json, m.base, m.len, true) == MV_OK, "%s", *text);
 	m.env = envelope_read(m.base, json);
@@ -375,6 +381,7 @@ fake_upstream_progress(struct upstream *u, size_t i, const char *members)
 	char *text;
 	struct link_msg m;
 
+	mem_fail_hold(true);
 	buf_init(&b, CAP_MESSAGE_BYTES);
 	buf_add_str(&b, members);
 	buf_add_char(&b, '}');
@@ -382,6 +389,7 @@ fake_upstream_progress(struct upstream *u, size_t i, const char *members)
 	    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":"
 	    "{\"progressToken\":",
 	    r->id, "", buf_cstr(&b));
+	mem_fail_hold(false);
 	r->cb->on_progress(r->arg, &m);
 	buf_fini(&b);
 	mem_free(text);
