@@ -12,6 +12,7 @@ import conf_served  # noqa: E402 (path first)
 import mcp  # noqa: E402
 import schema  # noqa: E402
 import served  # noqa: E402
+import ways  # noqa: E402
 
 
 def pytest_configure(config):
@@ -96,6 +97,15 @@ def connect(binary, tmp_path):
 
     yield start
     end_all(running)
+
+
+@pytest.fixture(params=ways.WAYS)
+def each(request, serve, serve_http):
+    """each(alpha={behaviour}, ...): a client on stdio or HTTP, of either era."""
+    def start(upstreams=None, **named):
+        return ways.start(request.param, serve, serve_http, upstreams, **named)
+
+    return start
 
 
 def end_all(running):

@@ -169,7 +169,7 @@ class Answer:
         """The next event, or None at the stream's end. A comment alone is one too."""
         assert self.is_stream, (self.head, self.wire.rest[:500])
         assert self.header("X-Accel-Buffering") == "no"
-        assert "no-cache" in self.header("Cache-Control")
+        assert self.header("Cache-Control") == "no-cache, no-store"
         end = time.monotonic() + timeout * PATIENCE
         if self.over:
             return None

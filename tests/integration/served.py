@@ -36,6 +36,8 @@ class Served:
         self.file.write_text(text or json.dumps({"mcpServers": servers}, indent=1))
         self.env = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": str(folder),
                     "XDG_STATE_HOME": str(state or folder / "state"), "LANG": "C.UTF-8",
+                    # The control socket of a service on this machine is not ours to take.
+                    "RUNTIME_DIRECTORY": str(folder),
                     **{k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")},
                     **(env or {})}
         self.start()

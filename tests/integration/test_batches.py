@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Arrays of messages: part of 2025-03-26 and of no other revision."""
+import json
+
 import pytest
 
 PINGS = '[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":"1","method":"ping"}]'
@@ -17,6 +19,34 @@ def test_o_017_no_batches_in_other_revisions(serve, revision):
     got = mv.take(lambda m: "error" in m.msg)
     assert got.code == -32600 and got.msg.get("id") is None
     assert mv.ask("ping").result == {}
+
+
+def modern_batch(c):
+    return [c.build("tools/list") if hasattr(c, "build") else
+            {"jsonrpc": "2.0", "id": k, "method": "tools/list", "params": {"_meta": c.meta()}}
+            for k in (1, 2)]
+
+
+def test_o_017_no_batches_for_modern_clients_on_stdio(serve):
+    """A pipe that said no revision is of 2025-03-26: the array is one, its elements are not."""
+    mv = serve(alpha={"tools": ["echo"]})
+    mv.modern().tools()
+    before = len(mv["alpha"].inputs())
+    mv.line(json.dumps(modern_batch(mv)))
+    got = take_array(mv)
+    assert [(m["id"], m["error"]["code"]) for m in got] == [(1, -32600), (2, -32600)]
+    mv.line("[]")
+    assert mv.take(lambda m: isinstance(m.msg, dict) and "error" in m.msg).code == -32600
+    assert len(mv["alpha"].inputs()) == before and mv.tools() == ["alpha__echo"]
+
+
+def test_o_017_no_batches_for_modern_clients_over_http(serve_http):
+    mv = serve_http(alpha={"tools": ["echo"]})
+    c = mv.modern()
+    for batch in (modern_batch(c), []):
+        answer = c.post(batch, headers={"MCP-Protocol-Version": "2026-07-28"})
+        assert answer.fault() == (400, -32600) and answer.message().msg.get("id") is None
+    assert c.tools() == ["alpha__echo"]
 
 
 def test_o_017_a_batch_is_answered_by_an_array(serve):

@@ -35,13 +35,16 @@ def test_of_both_eras_the_modern_one_is_spoken(serve):
     assert "initialize" not in methods(mv["alpha"])
 
 
-@pytest.mark.parametrize("code", [-32601, -32602, -32600, -32000, -32603, -32700, 1])
-def test_o_100_any_error_that_is_not_modern_means_legacy(serve, code):
-    mv = serve(alpha={"tools": ["echo"], "on": {"server/discover": [["error", code]]}})
-    mv.legacy()
-    works(mv)
-    assert methods(mv["alpha"])[:3] == ["server/discover", *LEGACY_WORDS]
-    assert len(mv["alpha"].starts()) == 1
+def test_o_100_any_error_that_is_not_modern_means_legacy(each):
+    """Of the record: a child on stdio; one on HTTP is of a later version."""
+    codes = [-32601, -32602, -32600, -32000, -32603, -32700, 1]
+    mv = each({"u%d" % i: {"tools": ["echo"], "on": {"server/discover": [["error", code]]}}
+               for i, code in enumerate(codes)})
+    for i in range(len(codes)):
+        up = "u%d" % i
+        works(mv, up)
+        assert methods(mv[up])[:3] == ["server/discover", *LEGACY_WORDS]
+        assert len(mv[up].starts()) == 1
 
 
 @pytest.mark.parametrize("raw", [
@@ -50,33 +53,32 @@ def test_o_100_any_error_that_is_not_modern_means_legacy(serve, code):
     '{"jsonrpc":"2.0","id":${ID},"result":{}}',
     '{"jsonrpc":"2.0","id":${ID},"result":{"supportedVersions":"2026-07-28"}}',
 ])
-def test_o_100_odd_answers_to_the_probe(serve, raw):
-    mv = serve(alpha={"tools": ["echo"], "on": {"server/discover": [["raw", raw]]},
+def test_o_100_odd_answers_to_the_probe(each, raw):
+    mv = each(alpha={"tools": ["echo"], "on": {"server/discover": [["raw", raw]]},
                       "mcpvisor": {"probe_ms": 100}})
-    mv.legacy()
     works(mv)
     assert len(mv["alpha"].starts()) == 1
 
 
 @pytest.mark.parametrize("offered", [[MODERN], ["2099-01-01", MODERN]])
-def test_o_100_an_unsupported_revision_is_retried_once(serve, offered):
+def test_o_100_an_unsupported_revision_is_retried_once(each, offered):
     data = {"supported": offered, "requested": MODERN}
-    mv = serve(alpha={"era": "dual", "tools": ["echo"], "on": {"server/discover": [
+    mv = each(alpha={"era": "dual", "tools": ["echo"], "on": {"server/discover": [
         ["set", "on", {}], ["error", -32022, "no", data]]}})
-    mv.legacy()
+    mv.tools()
     assert "initialize" not in methods(mv["alpha"])
     assert methods(mv["alpha"]).count("server/discover") == 2
     works(mv)
 
 
 @pytest.mark.parametrize("code", [-32022, -32020, -32021])
-def test_o_100_modern_errors_never_mean_legacy(serve, code):
-    mv = serve(alpha={"tools": ["echo"], "on": {"server/discover": [
+def test_o_100_modern_errors_never_mean_legacy(each, code):
+    mv = each(alpha={"tools": ["echo"], "on": {"server/discover": [
                    ["error", code, "no", {"supported": ["2099-01-01"],
                                           "requested": MODERN}]]},
                       "mcpvisor": {"start_ms": 1000, "restart_base_ms": 60000}},
                beta={"tools": ["echo"]})
-    mv.legacy()
+    mv.tools()
     works(mv, "beta")
     assert "initialize" not in methods(mv["alpha"])
     assert mv.tools() == ["beta__echo"]
@@ -114,22 +116,19 @@ def test_a_late_error_to_the_probe_changes_nothing(serve):
     assert methods(mv["alpha"]).count("initialize") == 1
 
 
-@pytest.mark.parametrize("restart_base_ms", [60000])
-def test_o_099_death_by_probe_is_no_crash(serve, restart_base_ms):
+def test_o_099_death_by_probe_is_no_crash(each):
     # The delay of a counted crash would exceed every bound of this test.
-    mv = serve(alpha={"tools": ["echo"], "initialize_first": True,
-                      "mcpvisor": {"restart_base_ms": restart_base_ms}})
-    mv.legacy()
+    mv = each(alpha={"tools": ["echo"], "initialize_first": True,
+                      "mcpvisor": {"restart_base_ms": 60000}})
     works(mv)
     first, second = mv["alpha"].starts()
     seen = [r.msg["method"] for r in mv["alpha"].inputs() if r.pid == second.pid]
     assert seen[:2] == LEGACY_WORDS
 
 
-def test_o_099_the_era_is_remembered_for_the_next_start(serve):
-    mv = serve(alpha={"tools": ["echo"], "initialize_first": True,
+def test_o_099_the_era_is_remembered_for_the_next_start(each):
+    mv = each(alpha={"tools": ["echo"], "initialize_first": True,
                       "mcpvisor": {"restart_base_ms": 20}})
-    mv.legacy()
     works(mv)
     mv["alpha"].run(["kill"])
     mv["alpha"].wait_input("notifications/initialized", 2)

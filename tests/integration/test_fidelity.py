@@ -28,55 +28,52 @@ RESULTS = [
 ]
 
 
-def answering(raw, era="legacy", **more):
-    return {"era": era, "tools": ["echo", "odd"],
-            "calls": {"odd": [["reply", {"hex": raw.hex()}]]}, **more}
+TAIL = ',"resultType":"complete"}'
 
 
-def ask_raw(mv, raw):
-    mv.check_schema = False
-    return mv.call("alpha__odd", {}).span("result")
+def answering(raws, era="legacy", **more):
+    """Tools r0, r1, ... that answer those bytes."""
+    return {"era": era, "tools": ["echo", *("r%d" % i for i in range(len(raws)))],
+            "calls": {"r%d" % i: [["reply", {"hex": raw.hex()}]] for i, raw in enumerate(raws)},
+            **more}
 
 
-@pytest.mark.parametrize("raw", RESULTS, ids=range(len(RESULTS)))
-def test_o_037_results_come_back_byte_for_byte(serve, raw):
-    mv = serve(alpha=answering(raw))
-    mv.legacy()
-    assert ask_raw(mv, raw) == raw
+def as_seen(mv, raw):
+    """A modern client of a legacy upstream gets one insertion, at the front."""
+    return b'{"resultType":"complete",' + raw[1:] if mv.is_modern else raw
 
 
-@pytest.mark.parametrize("raw", RESULTS, ids=range(len(RESULTS)))
-def test_modern_client_of_legacy_upstream_gets_one_insertion(serve, raw):
-    mv = serve(alpha=answering(raw))
-    mv.modern()
-    assert ask_raw(mv, raw) == b'{"resultType":"complete",' + raw[1:]
+def test_o_037_results_come_back_byte_for_byte(each):
+    mv = each(alpha=answering(RESULTS)).unchecked()
+    for i, raw in enumerate(RESULTS):
+        assert mv.call("alpha__r%d" % i, {}).span("result") == as_seen(mv, raw)
 
 
-@pytest.mark.parametrize("client", ["legacy", "modern"])
-@pytest.mark.parametrize("raw", RESULTS[:7], ids=range(7))
-def test_results_of_a_modern_upstream_come_untouched(serve, client, raw):
-    raw = raw[:-1].rstrip() + b',"resultType":"complete"}'
-    mv = serve(alpha=answering(raw, era="modern"))
-    mv.speak(client)
-    assert ask_raw(mv, raw) == raw
+def test_o_037_results_of_a_modern_upstream_come_untouched(each):
+    raws = [raw[:-1].rstrip() + TAIL.encode() for raw in RESULTS]
+    mv = each(alpha=answering(raws, "modern")).unchecked()
+    for i, raw in enumerate(raws):
+        assert mv.call("alpha__r%d" % i, {}).span("result") == raw
 
 
-def test_o_038_an_error_result_is_a_result(serve):
-    raw = b'{"content":[{"type":"text","text":"it broke"}],"isError":true}'
-    mv = serve(alpha=answering(raw))
-    mv.legacy()
-    got = mv.call("alpha__odd", {})
-    assert "error" not in got.msg and got.text == "it broke"
+@pytest.mark.parametrize("upstream", ["legacy", "modern"])
+def test_o_038_an_error_result_is_a_result(each, upstream):
+    tail = TAIL if upstream == "modern" else "}"
+    raw = '{"content":[{"type":"text","text":"it broke"}],"isError":true' + tail
+    mv = each(alpha=answering([raw.encode()], upstream))
+    got = mv.call("alpha__r0", {})
+    assert "error" not in got.msg and got.text == "it broke" and got.result["isError"] is True
 
 
-@pytest.mark.parametrize("extra", [b"", b',"structuredContent":{"error":"x"}'])
-def test_o_039_error_results_are_not_held_against_the_output_schema(serve, extra):
-    raw = b'{"content":[{"type":"text","text":"x"}],"isError":true' + extra + b"}"
-    tool = '{"name":"odd","inputSchema":{"type":"object"},"outputSchema":' \
-           '{"type":"object","required":["n"],"properties":{"n":{"type":"number"}}}}'
-    mv = serve(alpha=answering(raw, tools=["echo", tool]))
-    mv.legacy()
-    assert ask_raw(mv, raw) == raw
+def test_o_039_error_results_are_not_held_against_the_output_schema(each):
+    raws = [b'{"content":[{"type":"text","text":"x"}],"isError":true' + extra + b"}"
+            for extra in (b"", b',"structuredContent":{"error":"x"}')]
+    tools = ['{"name":"r%d","inputSchema":{"type":"object"},"outputSchema":{"type":"object",'
+             '"required":["n"],"properties":{"n":{"type":"number"}}}}' % i for i in range(2)]
+    mv = each(alpha=answering(raws, tools=["echo", *tools]))
+    assert len(mv.tools()) == 3
+    for i, raw in enumerate(raws):
+        assert mv.call("alpha__r%d" % i, {}).span("result") == as_seen(mv, raw)
 
 
 @pytest.mark.parametrize("error", [
@@ -94,33 +91,34 @@ def test_errors_of_an_upstream_pass_byte_for_byte(serve, error):
     assert mv.call("alpha__odd", {}).span("error") == error
 
 
-@pytest.mark.parametrize("args", [
+ARGS = [
     '{"id":9223372036854775807,"n":-9007199254740993}',
     '{ "a" : 1.0 , "b":[1e400,-0,0.10] }',
     '{"\\u006eame":"n\\/a","\\ud800":1}',
     '{"x":{"deep":{"k":1,"k":2}}}',
     '{"name":"alpha__other","uri":"u","_meta":{"progressToken":1},"id":5,"method":"x"}',
-    '{"t":"é \U0001F600 \\u0000"}',
-])
+    '{"t":"\u00e9 \U0001F600 \\u0000"}',
+]
+
+
 @pytest.mark.parametrize("upstream", ["legacy", "modern"])
-def test_o_009_arguments_reach_the_upstream_as_written(serve, args, upstream):
-    mv = serve(alpha={"era": upstream, "tools": ["echo"]})
-    mv.legacy()
-    mv.check_schema = False
-    got = mv.ask("tools/call", '{"name":"alpha__echo","arguments":%s}' % args)
-    assert got.span("result", "structuredContent").decode() == args
-    raw = mv["alpha"].inputs("tools/call")[0].raw.decode()
-    assert '"arguments":' + args in raw
+def test_o_009_arguments_reach_the_upstream_as_written(each, upstream):
+    mv = each(alpha={"era": upstream, "tools": ["echo"]}).unchecked()
+    for n, args in enumerate(ARGS, 1):
+        got = mv.ask("tools/call", '{"name":"alpha__echo","arguments":%s}' % args)
+        assert got.span("result", "structuredContent").decode() == args
+        raw = mv["alpha"].wait_input("tools/call", n).raw.decode()
+        assert '"arguments":' + args in raw
 
 
-@pytest.mark.parametrize("args", ["", ',"arguments":{}', ',"arguments":null'])
-def test_o_013_absent_arguments_stay_absent(serve, args):
-    mv = serve(alpha={"tools": ["echo"]})
-    mv.legacy()
-    mv.ask("tools/call", '{"name":"alpha__echo"%s}' % args)
-    raw = mv["alpha"].wait_input("tools/call").raw.decode()
-    assert ("arguments" in raw) == bool(args)
-    assert args in raw
+@pytest.mark.parametrize("upstream", ["legacy", "modern"])
+def test_o_013_absent_arguments_stay_absent(each, upstream):
+    mv = each(alpha={"era": upstream, "tools": ["echo"]}).unchecked()
+    for n, args in enumerate(("", ',"arguments":{}', ',"arguments":null'), 1):
+        mv.ask("tools/call", '{"name":"alpha__echo"%s}' % args)
+        raw = mv["alpha"].wait_input("tools/call", n).raw.decode()
+        assert ("arguments" in raw) == bool(args)
+        assert args in raw
 
 
 def test_members_of_params_that_we_do_not_know_pass(serve):
@@ -145,47 +143,59 @@ DEFINITIONS = {
 }
 
 
-@pytest.mark.parametrize("client", ["legacy", "modern"])
-@pytest.mark.parametrize("what", DEFINITIONS)
-def test_o_035_definitions_come_as_their_upstream_wrote_them(serve, client, what):
-    raw = DEFINITIONS[what].decode()
-    mv = serve(alpha={"tools": ["echo"], what: [raw]})
-    mv.speak(client)
-    mv.check_schema = False
-    method = {"resourceTemplates": "resources/templates/list"}.get(what, what + "/list")
-    got = mv.ask(method)
-    want = raw.replace('"name":"odd"', '"name":"alpha__odd"')
-    assert got.span("result", what).decode() == "[" + want + "]"
+LIST_OF = {"tools": "tools/list", "prompts": "prompts/list", "resources": "resources/list",
+           "resourceTemplates": "resources/templates/list"}
 
 
-def test_o_041_what_we_do_not_own_is_all_there(serve):
-    mv = serve(alpha={"tools": [DEFINITIONS["tools"].decode()]})
-    mv.legacy()
-    mv.check_schema = False
-    tool = mv.ask("tools/list").result["tools"][0]
+@pytest.mark.parametrize("upstream", ["legacy", "modern"])
+def test_o_035_definitions_come_as_their_upstream_wrote_them(each, upstream):
+    mv = each(alpha={"era": upstream, **{w: [raw.decode()] for w, raw in DEFINITIONS.items()}})
+    mv.unchecked()
+    for what, raw in DEFINITIONS.items():
+        got = mv.ask(LIST_OF[what])
+        want = raw.decode().replace('"name":"odd"', '"name":"alpha__odd"')
+        assert got.span("result", what).decode() == "[" + want + "]"
+
+
+def test_o_041_what_we_do_not_own_is_all_there(each):
+    result = RESULTS[7]
+    mv = each(alpha=answering([result], tools=["r0", DEFINITIONS["tools"].decode()]))
+    tool = mv.unchecked().ask("tools/list").result["tools"][1]
     assert tool["_meta"] == {"com.example/k": {"a": [1, 2.5]}}
     assert {"title", "icons", "annotations", "execution", "future"} <= set(tool)
+    got = mv.call("alpha__r0", {})
+    assert got.span("result", "_meta") == b'{"com.example/k":{"a":[1,2.50]}}'
+    assert got.span("result", "unknown") == b"[null,true]"
+    assert got.result["content"][0]["_meta"] == {"com.example/k": {"a": [1, 2.5]}}
 
 
-@pytest.mark.parametrize("client", ["legacy", "modern"])
 @pytest.mark.parametrize("upstream", ["legacy", "modern"])
-def test_o_040_prompts_and_resources_keep_their_bytes(serve, client, upstream):
+def test_o_040_blocks_of_every_kind_stay_as_they_are(each, upstream):
+    block = RESULTS[6][:-1] + (TAIL.encode() if upstream == "modern" else b"}")
+    mv = each(alpha=answering([block], upstream)).unchecked()
+    got = mv.call("alpha__r0", {})
+    assert got.span("result", "content") in RESULTS[6]
+    assert [b["type"] for b in got.result["content"]] == [
+        "text", "image", "audio", "resource", "resource_link", "x-future"]
+
+
+@pytest.mark.parametrize("upstream", ["legacy", "modern"])
+def test_o_040_prompts_and_resources_keep_their_bytes(each, upstream):
     tail = ',"resultType":"complete"' if upstream == "modern" else ""
     prompt = '{"messages":[{"role":"user","content":{"type":"text","text":"\\u00e9"},' \
              '"x":1.0}],"description":"d"%s}' % tail
     if upstream == "modern":
         tail += ',"ttlMs":5,"cacheScope":"private"'
     read = '{"contents":[{"uri":"m:1","text":"a\\/b","_meta":{"n":1.50}}]%s}' % tail
-    mv = serve(alpha={"era": upstream, "prompts": ["p"], "resources": ["m:1"],
-                      "on": {"prompts/get": [["reply", prompt]],
-                             "resources/read": [["reply", read]]}})
-    mv.speak(client)
+    mv = each(alpha={"era": upstream, "prompts": ["p"], "resources": ["m:1"],
+                     "on": {"prompts/get": [["reply", prompt]],
+                            "resources/read": [["reply", read]]}})
     mv.ask("prompts/list").result
     got = mv.ask("prompts/get", {"name": "alpha__p"})
     assert got.raw.decode().count(prompt[1:]) == 1
     got = mv.ask("resources/read", {"uri": "m:1"})
     assert got.raw.decode().count(read[1:-1]) == 1
-    if client == "modern":
+    if mv.is_modern:
         assert got.result["resultType"] == "complete"
         assert got.result["ttlMs"] >= 0
         assert got.result["cacheScope"] == "private"

@@ -70,8 +70,9 @@ def test_an_answer_for_a_legacy_client_that_has_gone_is_dropped(serve_http):
 
 
 @pytest.mark.parametrize("tool", ["hold", "start"])
-def test_cancelled_of_a_session_ends_the_stream_empty(serve_http, tool):
-    mv = serve_http(alpha=holding())
+@pytest.mark.parametrize("upstream", ["legacy", "modern"])
+def test_o_020_cancelled_of_a_session_ends_the_stream_empty(serve_http, upstream, tool):
+    mv = serve_http(alpha=holding(upstream), beta=holding(upstream))
     c = mv.legacy()
     answer = c.start_call("alpha__" + tool, {}, id=5, meta={"progressToken": 1})
     other = c.start_call("alpha__hold", {}, id="5")
@@ -80,11 +81,13 @@ def test_cancelled_of_a_session_ends_the_stream_empty(serve_http, tool):
         assert answer.next().params["progress"] == 1
     c.cancel(5, "changed my mind")
     note = mv["alpha"].wait_input("notifications/cancelled").msg
-    assert note["params"] == {"requestId": sent["id"], "reason": "changed my mind"}
+    told = {k: note["params"][k] for k in ("requestId", "reason")}
+    assert told == {"requestId": sent["id"], "reason": "changed my mind"}
+    assert mv["beta"].inputs("notifications/cancelled") == []
     assert answer.is_stream and answer.status == 200
     answer.end()
     mv["alpha"].open("go")
-    assert other.result == {"content": []}
+    assert other.result["content"] == []
 
 
 def test_cancelled_for_a_client_that_takes_no_stream(serve_http):

@@ -128,19 +128,32 @@ def cycle(c, wire, n, delete=True):
     return ids
 
 
-def test_o_061_sessions_that_come_and_go_leave_nothing(serve_http):
-    mv = serve_http(alpha={**CROWD, "record": None})
+def test_o_061_sessions_that_come_and_go_leave_nothing(serve_conf):
+    mv = serve_conf(alpha={**CROWD, "record": None}, log_level="info")
     c = mv.client()
     wire = c.wire()
-    for _ in range(10):
-        cycle(c, wire, 20)
+    for _ in range(5):
+        cycle(c, wire, 40)
     before, fds = memory_kb(mv), descriptors(mv)
     for _ in range(50):
-        cycle(c, wire, 20)
+        cycle(c, wire, 40)
     grown = memory_kb(mv) - before
     assert descriptors(mv) == fds
+    assert mv.status()["clients"]["sessions"] == 0
     if not any(k.endswith("SAN_OPTIONS") for k in os.environ):
         assert grown < max(200, before * 0.05), (before, grown)
+
+
+def test_o_061_sessions_that_are_left_expire(serve_conf):
+    """2,000 times without DELETE; what a session holds goes when it is idle too long."""
+    mv = serve_conf(alpha={**CROWD, "record": None}, log_level="info",
+                    more="http : { session_idle_ms = 1000; };\n")
+    c = mv.client()
+    wire = c.wire()
+    for _ in range(50):
+        cycle(c, wire, 40, delete=False)
+    wait_for(lambda: mv.status()["clients"]["sessions"] == 0, 10, "they expire")
+    assert mv.legacy().tools()
 
 
 def test_o_061_sessions_that_are_only_left_are_small(serve_http):

@@ -329,6 +329,19 @@ def test_parameters_in_headers(serve_http, era, args, params, status):
         assert mv["alpha"].inputs("tools/call") == []
 
 
+def test_o_010_arguments_that_headers_mirror_must_be_there_once(serve_http):
+    mv = serve_http(alpha=QUERY)
+    c = mv.modern()
+    c.ask("tools/list").result
+    msg = c.build("tools/call", {"name": "alpha__query", "arguments": {"region": "us"}}, id=5)
+    raw = json.dumps(msg)
+    for twice in (raw[:-2] + ', "arguments": {"region": "eu"}}}',
+                  raw.replace('"us"', '"us", "region": "eu"')):
+        answer = c.post(msg, body=twice.encode(), headers={"Mcp-Param-Region": "us"})
+        assert answer.fault() == (400, -32020), twice
+    assert mv["alpha"].inputs("tools/call") == []
+
+
 def test_parameters_in_headers_are_nothing_to_legacy_clients(serve_http):
     mv = serve_http(alpha=QUERY)
     c = mv.legacy()
@@ -345,13 +358,16 @@ BAD = {"empty": {"type": "string", "x-mcp-header": ""},
        "items": {"type": "array", "items": {"type": "string", "x-mcp-header": "I"}}}
 
 
-def test_tools_with_unusable_headers_are_left_out_for_modern_http_alone(serve_http):
+@pytest.mark.parametrize("upstream", ["legacy", "modern"])
+def test_o_105_tools_with_unusable_headers_are_left_out_for_modern_http_alone(serve_http,
+                                                                              upstream):
+    """Of the record: what our own endpoint shows of a child's tools."""
     tools = [{"name": k, "inputSchema": {"type": "object", "properties": {"a": v}}}
              for k, v in BAD.items()]
     tools.append({"name": "twice", "inputSchema": {"type": "object", "properties": {
         "a": {"type": "string", "x-mcp-header": "A"},
         "b": {"type": "string", "x-mcp-header": "a"}}}})
-    mv = serve_http(alpha={"tools": ["echo", *tools, QUERY["tools"][1]]})
+    mv = serve_http(alpha={"era": upstream, "tools": ["echo", *tools, QUERY["tools"][1]]})
     every = ["alpha__echo", *("alpha__" + t["name"] for t in tools), "alpha__query"]
     c = mv.modern()
     got = c.ask("tools/list").result
@@ -359,6 +375,9 @@ def test_tools_with_unusable_headers_are_left_out_for_modern_http_alone(serve_ht
     assert mv.legacy().tools() == every
     for name in every[1:-1]:
         mv.wait_log("tool left out name=.*%s" % name[7:])
+    answer = c.start_call("alpha__query", {"region": "us"}, headers={"Mcp-Param-Region": "us"})
+    assert answer.result["structuredContent"] == {"region": "us"}
+    assert "Evil" not in "".join(n for n, _ in answer.head[1])
 
 
 def test_cancelled_of_a_modern_client_is_accepted_and_means_nothing(serve_http):

@@ -52,6 +52,7 @@ def test_notices_come_before_the_answer_in_order(serve_http, era):
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])
 def test_o_076_each_notice_is_sent_at_once(serve_http, era):
+    """Its headers against buffering and storing are looked at with each event."""
     steps = [s for n in range(5) for s in (["sleep", 60], ["progress", n])]
     mv = serve_http(alpha={"tools": ["slow"], "calls": {"slow": [
         *steps, ["reply", {"content": []}]]}})
@@ -117,9 +118,11 @@ def test_an_error_has_its_status_whatever_is_accepted(serve_http):
     ("text/plain; application/json", 415),
 ])
 def test_o_068_content_types(serve_http, type_, status):
+    """The rule for an absent one: refused, since a page could send such a request unasked."""
     mv = serve_http(alpha=ECHO)
-    answer = mv.legacy().start_call("alpha__echo", {}, headers={"Content-Type": type_})
-    assert answer.status == status
+    for c in (mv.legacy(), mv.modern()):
+        answer = c.start_call("alpha__echo", {}, headers={"Content-Type": type_})
+        assert answer.status == status
     if status == 415:
         assert mv["alpha"].inputs("tools/call") == []
 
@@ -188,11 +191,23 @@ def chunked(body, size, extension=b"", trailer=b""):
     return out + b"0\r\n" + trailer + b"\r\n"
 
 
-@pytest.mark.parametrize("body", [
-    chunked(INIT, 10000), chunked(INIT, 1),
-    chunked(INIT, 50, b';name="value"', b"X-Trailer: 1\r\n"),
-])
-def test_o_073_chunked_bodies(serve_http, body):
+CHUNKS = [(10000,), (1,), (50, b';name="value"', b"X-Trailer: 1\r\n")]
+
+
+@pytest.mark.parametrize("how", CHUNKS)
+def test_o_073_chunked_bodies_of_modern_clients(serve_http, how):
+    c = serve_http(alpha=ECHO).modern()
+    wire = c.wire()
+    for n in range(2):
+        msg = c.build("tools/call", {"name": "alpha__echo", "arguments": {"n": n}})
+        answer = c.post(msg, body=chunked(json.dumps(msg).encode(), *how), wire=wire, headers={
+            "Content-Length": None, "Transfer-Encoding": "chunked"})
+        assert answer.result["structuredContent"] == {"n": n}
+
+
+@pytest.mark.parametrize("how", CHUNKS)
+def test_o_073_chunked_bodies(serve_http, how):
+    body = chunked(INIT, *how)
     c = serve_http(alpha=ECHO).client()
     wire = c.wire()
     for _ in range(2):
@@ -211,9 +226,10 @@ def test_o_073_both_lengths_are_refused(serve_http):
     assert answer.wire.wait_end() == b""
 
 
-def test_o_078_http_1_0(serve_http):
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+def test_o_078_http_1_0(serve_http, era):
     mv = serve_http(alpha=WORK)
-    c = mv.modern()
+    c = mv.speak(era)
     answer = c.start_call("alpha__work", {}, meta={"progressToken": "t"}, version="HTTP/1.0")
     assert answer.is_stream and answer.header("Transfer-Encoding") is None
     assert [answer.next().params["progress"] for _ in range(3)] == [1, 2, 3]

@@ -101,7 +101,10 @@ def test_o_060_what_needs_a_session_is_refused_without_one(serve_http, method, p
     assert mv.client().send(method, params).fault() == (400, -32600)
 
 
-def test_requests_that_need_no_session_are_served_as_2025_03_26(serve_http):
+def test_o_060_requests_that_need_no_session_are_served_as_2025_03_26(serve_http):
+    """The record wants 400 for a legacy request without a session; the protocol rules have it
+    otherwise, and win: no header and no session is 2025-03-26, and only what needs a session
+    is refused."""
     mv = serve_http(alpha=ECHO)
     c = mv.client()
     c.revision = "2025-03-26"

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The handshake of a legacy client, and what an upstream sees of its own."""
+import json
+
 import pytest
 
 from mcp import LEGACY, META, MODERN
@@ -15,24 +17,31 @@ def test_every_legacy_revision_is_spoken(serve, revision):
     assert mv.call("alpha__echo", {"a": 1}).result["structuredContent"] == {"a": 1}
 
 
-@pytest.mark.parametrize("wanted", ["1900-01-01", "2099-01-01", MODERN, "2025-11-2"])
-def test_o_055_unknown_revision_gets_the_latest_legacy_one(serve, wanted):
+@pytest.mark.parametrize("wanted", ["1900-01-01", "2099-01-01", MODERN, "2025-11-2", *LEGACY])
+def test_o_055_a_revision_that_we_speak_or_the_latest_legacy_one(serve, serve_http, wanted):
+    want = wanted if wanted in LEGACY else "2025-11-25"
     mv = serve(alpha={"tools": ["echo"]})
-    assert mv.legacy(wanted).result["protocolVersion"] == "2025-11-25"
-    mv.revision = "2025-11-25"
+    assert mv.legacy(wanted).result["protocolVersion"] == want
+    mv.revision = want
     assert mv.tools() == ["alpha__echo"]
+    c = serve_http(alpha={"tools": ["echo"]}).client()
+    answer = c.send("initialize", {"protocolVersion": wanted, "capabilities": {},
+                                   "clientInfo": {"name": "a", "version": "1"}})
+    assert answer.status == 200 and answer.result["protocolVersion"] == want
+    c.session, c.revision = answer.header("Mcp-Session-Id"), want
+    assert c.tools() == ["alpha__echo"]
 
 
-@pytest.mark.parametrize("params", [
-    '{"protocolVersion":20251125,"capabilities":{},"clientInfo":{"name":"a","version":"1"}}',
-    '{"protocolVersion":"","capabilities":{},"clientInfo":{"name":"a","version":"1"}}',
-    '{"protocolVersion":null,"capabilities":{},"clientInfo":{"name":"a","version":"1"}}',
-    '{"capabilities":{},"clientInfo":{"name":"a","version":"1"}}',
-])
-def test_o_055_malformed_revision_is_invalid_params(serve, params):
+@pytest.mark.parametrize("version", ["20251125", '""', "null", "[]", None])
+def test_o_055_malformed_revision_is_invalid_params(serve, serve_http, version):
+    params = '{%s"capabilities":{},"clientInfo":{"name":"a","version":"1"}}' % (
+        "" if version is None else '"protocolVersion":%s,' % version)
     mv = serve(alpha={"tools": ["echo"]})
     assert mv.ask("initialize", params).code == -32602
     assert mv.legacy().result["protocolVersion"] == "2025-11-25"
+    answer = serve_http(alpha={"tools": ["echo"]}).client().send("initialize",
+                                                                 json.loads(params))
+    assert answer.code == -32602 and answer.header("Mcp-Session-Id") is None
 
 
 def test_initialize_without_params_is_invalid_params(serve):
@@ -62,23 +71,39 @@ def test_initialize_with_modern_meta_is_no_method(serve):
         assert got.code in (-32602, -32601)
 
 
-def test_o_056_the_upstream_sees_one_handshake(serve):
-    mv = serve(alpha={"tools": ["echo"]})
-    mv.legacy()
-    mv.tools()
-    mv.call("alpha__echo", {})
+def test_o_056_the_upstream_sees_one_handshake(serve_http, connect, tmp_path):
+    """Many clients of one shared child, which refuses a second handshake and dies of a third."""
+    path = str(tmp_path / "s.sock")
+    once = [["set", "on", {"initialize": [["set", "on", {"initialize": [["kill"]]}],
+                                          ["error", -32600, "again?"]]}], ["default"]]
+    mv = serve_http(alpha={"tools": ["echo"], "on": {"initialize": once}},
+                    listen=("127.0.0.1:0", "unix:" + path))
+    clients = [mv.legacy(), connect(path).speak("2024-11-05"), mv.legacy("2025-06-18"),
+               mv.modern(), connect(path).speak("modern"), mv.legacy("2025-03-26")]
+    for n, c in enumerate(clients):
+        assert c.tools() == ["alpha__echo"]
+        assert c.call("alpha__echo", {"n": n}).result["structuredContent"] == {"n": n}
     assert len(mv["alpha"].inputs("initialize")) == 1
     assert len(mv["alpha"].inputs("notifications/initialized")) == 1
     assert len(mv["alpha"].starts()) == 1
+    # One more for the next process.
+    mv["alpha"].run(["kill"])
+    mv["alpha"].wait_input("notifications/initialized", 2)
+    assert clients[0].legacy().message().result
+    assert len(mv["alpha"].inputs("initialize")) == 2
 
 
-def test_o_058_initialized_comes_before_other_requests(serve):
-    mv = serve(alpha={"tools": ["echo"], "prompts": ["p"], "resources": ["r:1"]})
-    mv.legacy()
-    mv.call("alpha__echo", {})
+def test_o_058_initialized_comes_before_other_requests(each):
+    """Of the record: a child on stdio; one on HTTP is of a later version."""
+    strict = [["set", "on", {}], ["default"]]
+    early = {m: [["error", -32002, "not initialized"]] for m in
+             ("tools/list", "prompts/list", "resources/list", "resources/templates/list",
+              "tools/call", "ping")}
+    mv = each(alpha={"tools": ["echo"], "prompts": ["p"], "resources": ["r:1"],
+                     "on": {**early, "notifications/initialized": strict}})
+    assert mv.call("alpha__echo", {}).result and mv.tools() == ["alpha__echo"]
     methods = [r.msg.get("method") for r in mv["alpha"].inputs()]
-    methods = methods[methods.index("initialize"):]
-    assert methods[:2] == ["initialize", "notifications/initialized"]
+    assert methods[:3] == ["server/discover", "initialize", "notifications/initialized"]
     assert methods.index("notifications/initialized") < methods.index("tools/list")
 
 
@@ -108,12 +133,17 @@ def test_upstream_with_a_revision_we_do_not_speak(serve):
     mv.wait_log("alpha.*1999-01-01|1999-01-01.*alpha")
 
 
-def test_o_048_capabilities_are_the_union(serve):
-    mv = serve(alpha={"prompts": ["greet"]}, beta={"tools": ["echo"]},
-               gamma={"resources": ["mem:1"], "texts": {"mem:1": "one"}})
-    caps = mv.legacy().result["capabilities"]
+@pytest.mark.parametrize("upstream", ["legacy", "modern"])
+def test_o_048_capabilities_are_the_union(each, upstream):
+    mv = each(alpha={"era": upstream, "prompts": ["greet"]},
+              beta={"era": upstream, "tools": ["echo"]},
+              gamma={"resources": ["mem:1"], "texts": {"mem:1": "one"}})
+    if mv.is_modern:
+        caps = mv.ask("server/discover").result["capabilities"]
+    else:
+        caps = (mv.c.legacy().message() if mv.is_http else mv.c.legacy()).result["capabilities"]
+        assert caps["resources"].get("subscribe") is True
     assert {"prompts", "tools", "resources"} <= set(caps)
-    assert caps["resources"].get("subscribe") is True
     assert mv.tools() == ["beta__echo"]
     assert [p["name"] for p in mv.ask("prompts/list").result["prompts"]] == ["alpha__greet"]
     assert [r["uri"] for r in mv.ask("resources/list").result["resources"]] == ["mem:1"]

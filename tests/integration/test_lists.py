@@ -5,6 +5,8 @@ import time
 
 import pytest
 
+from ways import WAYS, Way
+
 LISTS = {
     "tools/list": ("tools", "name"),
     "prompts/list": ("prompts", "name"),
@@ -26,40 +28,42 @@ def keys(mv, method):
     raise AssertionError("%s has no end" % method)
 
 
-@pytest.mark.parametrize("era", ["legacy", "modern"])
-@pytest.mark.parametrize("method", LISTS)
-def test_o_025_pages_are_drained(serve, era, method):
-    member, _ = LISTS[method]
-    items = ["i%03d" % i if "s/list" in method and member in ("tools", "prompts")
-             else "m:%03d" % i for i in range(101)]
-    mv = serve(alpha={"era": era, member: items, "page": 50, "tools": items
-                      if member == "tools" else ["echo"]})
-    mv.speak(era)
-    want = ["alpha__" + i for i in items] if member in ("tools", "prompts") else items
-    assert keys(mv, method) == want
-    if member == "tools":
-        assert mv.call("alpha__i100", {"x": 1}).result["structuredContent"] == {"x": 1}
-    cursors = [r.msg.get("params", {}).get("cursor") for r in mv["alpha"].inputs(method)]
-    assert cursors == [None, "p50", "p100"]
+@pytest.mark.parametrize("upstream", ["legacy", "modern"])
+def test_o_025_pages_are_drained(each, upstream):
+    names, uris = (["%s%03d" % (p, i) for i in range(101)] for p in ("i", "m:"))
+    mv = each(alpha={"era": upstream, "tools": names, "prompts": names, "resources": uris,
+                     "resourceTemplates": ["%s/{x}" % u for u in uris], "page": 50})
+    published = ["alpha__" + n for n in names]
+    assert keys(mv, "tools/list") == published == keys(mv, "prompts/list")
+    assert keys(mv, "resources/list") == uris
+    assert keys(mv, "resources/templates/list") == ["%s/{x}" % u for u in uris]
+    assert mv.call("alpha__i100", {"x": 1}).result["structuredContent"] == {"x": 1}
+    assert mv.ask("prompts/get", {"name": "alpha__i050"}).result["messages"]
+    for method in LISTS:
+        cursors = [r.msg.get("params", {}).get("cursor") for r in mv["alpha"].inputs(method)]
+        assert cursors == [None, "p50", "p100"]
 
 
-def test_o_026_cursors_that_we_hand_out_work(serve):
-    mv = serve(alpha={"tools": ["a%d" % i for i in range(14)], "page": 8},
-               beta={"tools": ["b%d" % i for i in range(14)], "page": 8})
-    mv.legacy()
+def test_o_026_cursors_that_we_hand_out_work(each):
+    """We hand out what we have in one page; a client that follows cursors still ends."""
+    mv = each(alpha={"tools": ["a%d" % i for i in range(14)], "page": 8},
+              beta={"era": "modern", "tools": ["b%d" % i for i in range(14)], "page": 8})
     got = keys(mv, "tools/list")
     assert len(got) == len(set(got)) == 28
 
 
-@pytest.mark.parametrize("era", ["legacy", "modern"])
-@pytest.mark.parametrize("cursor", ["", "again"])
-def test_o_027_a_repeated_cursor_ends_the_list(serve, era, cursor):
-    mv = serve(alpha={"era": era, "tools": ["a", "b", "c"], "cursor": cursor},
-               beta={"tools": ["echo"]})
-    mv.speak(era)
-    assert mv.tools() == ["alpha__a", "alpha__b", "alpha__c", "beta__echo"]
-    assert len(mv["alpha"].inputs("tools/list")) <= 3
-    mv.wait_log("(?i)warning.*alpha|alpha.*cursor")
+@pytest.mark.parametrize("upstream", ["legacy", "modern"])
+def test_o_027_a_repeated_cursor_ends_the_list(each, upstream):
+    mv = each(alpha={"era": upstream, "tools": ["a", "b", "c"], "cursor": ""},
+              gamma={"era": upstream, "tools": ["a", "b", "c"], "cursor": "again"},
+              beta={"tools": ["echo"]})
+    start = time.monotonic()
+    assert mv.tools() == [*("%s__%s" % (u, t) for u in ("alpha", "gamma") for t in "abc"),
+                          "beta__echo"]
+    assert time.monotonic() - start < 4
+    for name in ("alpha", "gamma"):
+        assert len(mv[name].inputs("tools/list")) <= 3
+        mv.wait_log("warning.*%s.*cursor" % name)
 
 
 def test_a_cursor_that_we_never_gave_is_invalid_params(serve):
@@ -81,12 +85,11 @@ def test_the_order_is_the_files_whoever_is_ready_first(serve):
     assert len(seen) == 1
 
 
-def test_o_054_a_declared_list_that_is_no_method(serve):
+def test_o_054_a_declared_list_that_is_no_method(each):
     none = [["error", -32601, "Method not found"]]
-    mv = serve(alpha={"tools": ["echo"], "capabilities": {"tools": {}, "resources": {}},
-                      "on": {"resources/list": none, "resources/templates/list": none}},
-               beta={"resources": ["m:1"], "resourceTemplates": ["t:{x}"]})
-    mv.legacy()
+    mv = each(alpha={"tools": ["echo"], "capabilities": {"tools": {}, "resources": {}},
+                     "on": {"resources/list": none, "resources/templates/list": none}},
+              beta={"resources": ["m:1"], "resourceTemplates": ["t:{x}"]})
     assert mv.tools() == ["alpha__echo"]
     for _ in range(2):
         assert keys(mv, "resources/list") == ["m:1"]
@@ -105,14 +108,16 @@ def test_a_list_that_fails_does_not_spoil_the_others(serve):
     assert keys(mv, "tools/list") == ["alpha__echo"]
 
 
-def test_o_036_entries_that_are_no_tools_are_skipped(serve):
+@pytest.mark.parametrize("upstream", ["legacy", "modern"])
+def test_o_036_entries_that_are_no_tools_are_skipped(each, upstream):
+    tail = ',"resultType":"complete","ttlMs":9000,"cacheScope":"public"' * (upstream == "modern")
     raw = '{"tools":[null,{"name":"ok","inputSchema":{"type":"object"}},42,' \
-          '{"description":"no name"},{"name":7},[],"x"]}'
-    mv = serve(alpha={"tools": ["ok"], "on": {"tools/list": [["reply", raw]]}},
-               beta={"tools": ["echo"]})
-    mv.legacy()
+          '{"description":"no name"},{"name":7},[],"x"]%s}' % tail
+    mv = each(alpha={"era": upstream, "tools": ["ok"], "on": {"tools/list": [["reply", raw]]}},
+              beta={"tools": ["echo"]})
     assert mv.tools() == ["alpha__ok", "beta__echo"]
-    mv.wait_log("alpha")
+    assert mv.call("alpha__ok", {}).result
+    mv.wait_log("(?i)warning.*alpha")
 
 
 @pytest.mark.parametrize("raw", ['{"tools":null}', '{"tools":{}}', "{}", '{"tools":"no"}'])
@@ -148,29 +153,42 @@ def test_one_notice_per_burst(serve):
     assert len(mv["alpha"].inputs("tools/list")) <= 4
 
 
-def test_o_028_a_list_that_announces_itself(serve):
-    mv = serve(alpha={"tools": ["echo"],
-                      "on": {"tools/list": [["default"], ["changed", "tools"]]}})
-    mv.legacy()
+@pytest.mark.parametrize("upstream", ["legacy", "modern"])
+def test_o_028_a_list_that_announces_itself(each, upstream):
+    mv = each(alpha={"era": upstream, "tools": ["echo"],
+                     "on": {"tools/list": [["default"], ["changed", "tools"]]}})
     start = time.monotonic()
+    assert mv.tools() == ["alpha__echo"]
+    watch = mv.watch(tools=True)
     for _ in range(5):
         assert mv.tools() == ["alpha__echo"]
-    mv.nothing("notifications/tools/list_changed", for_ms=1000)
+    watch.quiet(300)
     asked = len(mv["alpha"].inputs("tools/list"))
-    assert asked <= 30 * (time.monotonic() - start)
+    assert asked <= 5 + 30 * (time.monotonic() - start)
     assert mv.call("alpha__echo", {}).result
 
 
-def test_o_029_nothing_is_announced_when_nothing_changed(serve):
-    mv = serve(alpha={"era": "modern", "tools": ["echo"], "ttl_ms": 100})
-    mv.legacy()
-    mv.tools()
-    mv["alpha"].wait_input("tools/list", 4, timeout=15)
-    assert mv.notices() == []
+def test_o_029_nothing_is_announced_when_nothing_changed(serve_http, connect, tmp_path):
+    """Clients of each kind at one daemon: it lists again at most once a second."""
+    path = str(tmp_path / "s.sock")
+    mv = serve_http(alpha={"era": "modern", "tools": ["echo"], "ttl_ms": 50},
+                    listen=("127.0.0.1:0", "unix:" + path))
+    clients = [Way(mv, mv.speak(w[5:]) if w[:4] == "http" else connect(path).speak(w[6:]), w)
+               for w in WAYS]
+    for c in clients:
+        assert c.tools() == ["alpha__echo"]
+    watches = [c.watch(tools=True) for c in clients]
+    # Five refreshes of what does not change ...
+    mv["alpha"].wait_input("tools/list", 1 + 5, timeout=15)
+    for w in watches:
+        w.quiet(1)
+    # ... and one that does.
     mv["alpha"].run(["set", "tools", ["echo", "b"]])
-    mv.notice("notifications/tools/list_changed", timeout=15)
-    mv.nothing("notifications/tools/list_changed")
-    assert mv.tools() == ["alpha__echo", "alpha__b"]
+    for w in watches:
+        w.next("notifications/tools/list_changed", 15)
+    for c, w in zip(clients, watches):
+        w.quiet(50)
+        assert c.tools() == ["alpha__echo", "alpha__b"]
 
 
 def test_a_tool_that_went_is_unknown(serve):
@@ -185,24 +203,35 @@ def test_a_tool_that_went_is_unknown(serve):
     assert len(mv["alpha"].inputs("tools/call")) == before
 
 
-@pytest.mark.parametrize("member", ["required", "properties"])
-def test_o_034_null_in_a_schema(serve, member):
-    odd = json.dumps({"name": "odd", "inputSchema": {"type": "object", member: None}})
-    mv = serve(alpha={"tools": ["good", odd, '{"name":"none"}',
-                                '{"name":"null","inputSchema":null}']})
-    mv.check_schema = False
-    mv.legacy()
-    assert "alpha__good" in mv.tools()
+@pytest.mark.parametrize("upstream", ["legacy", "modern"])
+def test_o_034_null_in_a_schema(each, upstream):
+    """The rule: what has a name is passed as it is; nobody else's tools suffer."""
+    odd = ['{"name":"%s","inputSchema":{"type":"object","%s":null}}' % (m, m)
+           for m in ("required", "properties")]
+    odd += ['{"name":"none"}', '{"name":"null","inputSchema":null}']
+    mv = each(alpha={"era": upstream, "tools": ["good", *odd]}, beta={"tools": ["echo"]})
+    mv.unchecked()
+    got = mv.ask("tools/list")
+    assert [t["name"] for t in got.result["tools"]] == [
+        "alpha__good", "alpha__required", "alpha__properties", "alpha__none", "alpha__null",
+        "beta__echo"]
+    for one in odd:
+        assert one.replace('"name":"', '"name":"alpha__').encode() in got.raw
+    assert mv.call("alpha__good", {}).result
     assert "auth" not in mv.log().lower().replace("author", "")
 
 
-def test_o_033_a_schema_without_type(serve):
-    odd = '{"name":"odd","inputSchema":{"anyOf":[{"type":"object"},{"type":"object"}]}}'
-    mv = serve(alpha={"tools": ["good", odd]}, beta={"tools": ["echo"]})
-    mv.check_schema = False
-    mv.legacy()
-    got = mv.tools()
-    assert "alpha__good" in got and "beta__echo" in got
+@pytest.mark.parametrize("upstream", ["legacy", "modern"])
+def test_o_033_a_schema_without_type(each, upstream):
+    """The rule: it is passed as it is, to clients of every revision."""
+    odd = '{"name":"odd","inputSchema":{"anyOf":[{"type":"object","required":["a"]},' \
+          '{"type":"object"}]}}'
+    mv = each(alpha={"era": upstream, "tools": ["good", odd]}, beta={"tools": ["echo"]})
+    got = mv.unchecked().ask("tools/list")
+    assert [t["name"] for t in got.result["tools"]] == [
+        "alpha__good", "alpha__odd", "beta__echo"]
+    assert odd.replace('"odd"', '"alpha__odd"').encode() in got.raw
+    assert mv.call("alpha__odd", {"a": 1}).result and mv.call("beta__echo", {}).result
 
 
 def test_a_first_list_that_fails_is_asked_for_again(serve):

@@ -50,13 +50,20 @@ def test_messages_outside_any_call_reach_the_only_session(serve):
     assert mv.notice(NOTE).params["data"] == "idle"
 
 
-def test_o_051_an_upstream_that_declares_logging_and_has_no_method(serve):
-    mv = serve(alpha=talker(on={"logging/setLevel": [["error", -32601]]}),
-               beta={"tools": ["echo"]})
-    mv.legacy()
-    assert mv.ask("logging/setLevel", {"level": "warning"}).result == {}
+@pytest.mark.parametrize("each", ["stdio-legacy", "http-legacy"], indirect=True)
+def test_o_051_an_upstream_that_declares_logging_and_has_no_method(each):
+    mv = each(alpha=talker(on={"logging/setLevel": [["error", -32601]]}),
+              beta={"tools": ["echo"]})
+    sent = mv.send("logging/setLevel", {"level": "warning"})
+    if mv.is_http:
+        assert sent.status == 200
+    assert mv.answer(sent).result == {}
     mv["alpha"].wait_input("logging/setLevel")
     assert mv["beta"].inputs("logging/setLevel") == []
+    # What comes all the same is held to the level by us.
+    mv.call("alpha__talk", {}).result
+    mv.fence("alpha")
+    assert [n.params["level"] for n in mv.notices(NOTE)] == ["error"]
 
 
 @pytest.mark.parametrize("params", [{"level": "loud"}, {"level": 3}, {}])
@@ -67,9 +74,11 @@ def test_a_level_that_is_none(serve, params):
     assert mv["alpha"].inputs("logging/setLevel") == []
 
 
-def test_o_051_modern_has_no_set_level(serve):
-    mv = serve(alpha=talker())
-    assert mv.modern().ask("logging/setLevel", {"level": "info"}).code == -32601
+@pytest.mark.parametrize("each", ["stdio-modern", "http-modern"], indirect=True)
+def test_o_051_modern_has_no_set_level(each):
+    mv = each(alpha=talker())
+    assert mv.ask("logging/setLevel", {"level": "info"}).code == -32601
+    assert mv["alpha"].inputs("logging/setLevel") == []
 
 
 @pytest.mark.parametrize("upstream", ["legacy", "modern"])

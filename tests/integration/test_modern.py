@@ -81,9 +81,12 @@ def test_methods_that_legacy_has_not(serve, method):
     assert mv.ask(method, {"notifications": {}}).code == -32601
 
 
-def test_o_102_no_modern_sign_means_legacy_rules(serve):
+def test_o_102_no_modern_sign_means_legacy_rules(serve, serve_http):
     mv = serve(alpha={"tools": ["echo"]})
     assert mv.ask("server/discover").code == -32601
+    c = serve_http(alpha={"tools": ["echo"]}).client()
+    assert c.send("server/discover").fault() == (200, -32601)
+    assert c.send("tools/list").result["tools"]
 
 
 def test_the_order_of_checks(serve):

@@ -12,7 +12,7 @@ def routes(mv, names):
     found = {}
     for name in names:
         mv.call(name, {}).result
-    for up in mv.upstreams.values():
+    for up in (mv.mv if hasattr(mv, "mv") else mv).upstreams.values():
         for r in up.inputs("tools/call"):
             found[up.name] = found.get(up.name, []) + [r.msg["params"]["name"]]
     return found
@@ -25,12 +25,11 @@ def unmap(name):
     return raw.decode()
 
 
-def test_o_030_the_same_name_twice(serve):
+def test_o_030_the_same_name_twice(each):
     tool = '{"name":"send_email","description":"%s","inputSchema":{"type":"object"}}'
     names = []
     for order in (("alpha", "beta"), ("beta", "alpha")):
-        mv = serve({n: {"tools": [tool % n]} for n in order})
-        mv.legacy()
+        mv = each({n: {"tools": [tool % n]} for n in order})
         tools = {t["name"]: t for t in mv.ask("tools/list").result["tools"]}
         assert set(tools) == {"alpha__send_email", "beta__send_email"}
         assert tools["alpha__send_email"]["description"] == "alpha"
@@ -39,14 +38,13 @@ def test_o_030_the_same_name_twice(serve):
     assert names[0] == names[1]
 
 
-def test_o_031_long_names(serve):
+def test_o_031_long_names(each):
     base = "t" * 60
     tools = ["a" * 40, "b" * 44, base + "abcd", "c" * 128, base + "wxyz"]
     upstream = "u" * 20
     runs = []
     for _ in range(2):
-        mv = serve({upstream: {"tools": tools}})
-        mv.legacy()
+        mv = each({upstream: {"tools": tools}})
         names = mv.tools()
         assert len(set(names)) == len(tools)
         assert all(SAFE.match(n) for n in names), names
@@ -76,10 +74,9 @@ def test_a_name_of_exactly_the_budget_stays(serve):
     assert names[1] != "alpha__" + "n" * 42 and SAFE.match(names[1])
 
 
-def test_o_032_other_characters_are_mapped_reversibly(serve):
+def test_o_032_other_characters_are_mapped_reversibly(each):
     tools = ["restartNode.js", "a/b", "a b", "été", "ok", "a.b", "a_b", "a-b", "\U0001F600"]
-    mv = serve(alpha={"tools": tools})
-    mv.legacy()
+    mv = each(alpha={"tools": tools})
     names = mv.tools()
     assert all(SAFE.match(n) for n in names), names
     assert len(set(names)) == len(tools)
@@ -88,10 +85,9 @@ def test_o_032_other_characters_are_mapped_reversibly(serve):
     assert routes(mv, names) == {"alpha": tools}
 
 
-def test_o_032_what_looks_like_a_mapped_name_is_not_merged(serve):
+def test_o_032_what_looks_like_a_mapped_name_is_not_merged(each):
     tools = ["a.b", "a_x2eb", "a_x2Eb", "a_x"]
-    mv = serve(alpha={"tools": tools})
-    mv.legacy()
+    mv = each(alpha={"tools": tools})
     names = mv.tools()
     assert len(set(names)) == len(tools)
     assert all(SAFE.match(n) for n in names), names
@@ -137,41 +133,38 @@ def test_routing_never_splits_a_name(serve):
     assert got == {"a": ["b__c"], "a__b": ["c"]}
 
 
-@pytest.mark.parametrize("era", ["legacy", "modern"])
-@pytest.mark.parametrize("params", [
-    '{"name":"alpha__nope"}', '{"name":"nope"}', '{"name":"__"}', '{"name":"alpha__"}',
-    '{"name":""}', '{"name":7}', '{}', '{"name":null}', '{"name":"echo"}',
-    '{"name":"ALPHA__ECHO"}', '{"name":"alpha__echo "}',
-])
-def test_o_042_an_unknown_tool_is_invalid_params(serve, era, params):
-    mv = serve(alpha={"era": era, "tools": ["echo"]})
-    mv.speak(era)
+@pytest.mark.parametrize("upstream", ["legacy", "modern"])
+def test_o_042_an_unknown_tool_is_invalid_params(each, upstream):
+    """Over HTTP a modern name that is no text is a header fault first, by the order of
+    checks; test_o_042_unknown_tools has the statuses."""
+    mv = each(alpha={"era": upstream, "tools": ["echo"]})
     mv.tools()
-    if era == "modern":
-        import json
-        params = json.dumps({**json.loads(params), "_meta": mv.meta()})
-    got = mv.ask("tools/call", params)
-    assert got.code == -32602
-    if "nope" in params:
-        assert "Unknown tool: " in got.error["message"]
+    for params in ('{"name":"alpha__nope"}', '{"name":"nope"}', '{"name":"__"}',
+                   '{"name":"alpha__"}', '{"name":""}', '{"name":7}', "{}", '{"name":null}',
+                   '{"name":"echo"}', '{"name":"ALPHA__ECHO"}', '{"name":"alpha__echo "}'):
+        got = mv.ask("tools/call", params)
+        allowed = (-32602, -32020) if mv.is_http and mv.is_modern else (-32602,)
+        assert got.code in allowed, (params, got)
+        if "nope" in params:
+            assert got.code == -32602 and "Unknown tool: " in got.error["message"]
     assert mv["alpha"].inputs("tools/call") == []
 
 
-def test_o_042_two_unknown_tools_of_upstreams_say_32601(serve):
-    mv = serve(alpha={"tools": ["echo", "odd"],
-                      "calls": {"odd": [["error", -32601, "Method not found"]]}})
-    mv.legacy()
+@pytest.mark.parametrize("upstream", ["legacy", "modern"])
+def test_o_042_two_unknown_tools_of_upstreams_say_32601(each, upstream):
+    mv = each(alpha={"era": upstream, "tools": ["echo", "odd"],
+                     "calls": {"odd": [["error", -32601, "Method not found"]]}})
     assert mv.call("alpha__odd", {}).code == -32602
 
 
-def test_o_043_unknown_methods(serve):
-    mv = serve(alpha={"tools": ["echo"]})
-    mv.legacy()
+def test_o_043_unknown_methods(each):
+    mv = each(alpha={"tools": ["echo"]})
     assert mv.ask("foo/bar").code == -32601
     assert mv.ask("tools/cal", {"name": "alpha__echo"}).code == -32601
-    mv.notify("notifications/foo")
+    mv.c.notify("notifications/foo")
     mv.fence()
-    assert mv.pending == []
+    assert mv.notices() == [] and "foo" not in b"".join(
+        r.raw for r in mv["alpha"].inputs()).decode()
 
 
 def test_names_that_nobody_offers_any_more_are_forgotten_beyond_a_bound(serve):

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from mcp import META, wait_for
+from ways import Way
 
 SUB = META + "subscriptionId"
 UPDATED = "notifications/resources/updated"
@@ -30,24 +31,30 @@ def test_reads_go_to_the_owner(serve):
     assert len(mv["beta"].inputs("resources/read")) == 1
 
 
-def test_o_045_a_uri_offered_twice_goes_to_the_first(serve):
-    mv = serve(alpha=having("file:///readme", name="alpha "),
-               beta=having("file:///readme", "b:1", name="beta "))
-    mv.legacy()
+def test_o_045_a_uri_offered_twice_goes_to_the_first(each):
+    """The rule: the first in the file; a uri_prefix makes the other one reachable too."""
+    up = {n: having("file:///readme", n + ":1", name=n + " ") for n in ("alpha", "beta")}
+    mv = each(up)
     listed = [r["uri"] for r in mv.ask("resources/list").result["resources"]]
-    assert listed.count("file:///readme") == 1 and "b:1" in listed
+    assert listed == ["file:///readme", "alpha:1", "beta:1"]
     assert text(mv, "file:///readme") == "alpha file:///readme"
     assert mv["beta"].inputs("resources/read") == []
     mv.wait_log("file:///readme")
+    up["beta"] = {**up["beta"], "mcpvisor": {"uri_prefix": "beta+"}}
+    mv = each(up)
+    listed = [r["uri"] for r in mv.ask("resources/list").result["resources"]]
+    assert listed == ["file:///readme", "alpha:1", "beta+file:///readme", "beta+beta:1"]
+    assert text(mv, "file:///readme") == "alpha file:///readme"
+    assert text(mv, "beta+file:///readme") == "beta file:///readme"
+    assert len(mv["beta"].inputs("resources/read")) == 1
 
 
-@pytest.mark.parametrize("client,code", [("legacy", -32002), ("modern", -32602)])
-def test_o_045_a_uri_that_nobody_has(serve, client, code):
-    mv = serve(alpha=having("a:1"))
-    mv.speak(client)
+@pytest.mark.parametrize("upstream", ["legacy", "modern"])
+def test_o_045_a_uri_that_nobody_has(each, upstream):
+    mv = each(alpha=having("a:1", era=upstream))
     mv.ask("resources/list").result
     got = read(mv, "nobody:1")
-    assert got.code == code
+    assert got.code == (-32602 if mv.is_modern else -32002)
     assert got.error["data"]["uri"] == "nobody:1"
     assert mv["alpha"].inputs("resources/read") == []
 
@@ -102,45 +109,63 @@ def test_a_uri_that_a_result_named_is_its_upstreams(serve):
 
 
 @pytest.mark.parametrize("upstream", ["legacy", "modern"])
-def test_o_046_a_legacy_client_subscribes(serve, upstream):
-    mv = serve(alpha=having("a:1", "a:2", era=upstream))
-    mv.legacy()
+def test_o_046_updates_come_to_whoever_subscribed(each, upstream):
+    """With the URI that was subscribed to, also where the upstream has another for it."""
+    mv = each(alpha={**having("a:1", "a:2", era=upstream), "mcpvisor": {"uri_prefix": "al+"}})
+    assert [r["uri"] for r in mv.ask("resources/list").result["resources"]] == [
+        "al+a:1", "al+a:2"]
     mv["alpha"].run(["updated", "a:1"])
     mv.fence("alpha")
-    assert mv.ask("resources/subscribe", {"uri": "a:1"}).result == {}
+    other = None
+    if mv.is_http:  # a second client, which hears of another resource alone
+        other = Way(mv.mv, mv.mv.speak(mv.era), "http-" + mv.era).watch("al+a:2")
+    watch = mv.watch("al+a:1")
     if upstream == "legacy":
-        sent = mv["alpha"].wait_input("resources/subscribe")
-        assert sent.msg["params"]["uri"] == "a:1"
+        wait_for(lambda: "a:1" in [r.msg["params"]["uri"] for r in
+                                   mv["alpha"].inputs("resources/subscribe")])
     else:
         wait_for(lambda: any("a:1" in r.msg["params"]["notifications"].get(
             "resourceSubscriptions", []) for r in mv["alpha"].inputs("subscriptions/listen")))
+        mv.fence("alpha")
     mv["alpha"].run(["updated", "a:2"], ["updated", "a:1"])
-    note = mv.notice(UPDATED)
-    assert note.params["uri"] == "a:1"
-    assert SUB not in note.params.get("_meta", {})
-    assert mv.ask("resources/unsubscribe", {"uri": "a:1"}).result == {}
+    note = watch.next(UPDATED)
+    assert note.params["uri"] == "al+a:1"
+    assert note.params.get("_meta", {}).get(SUB) == ("W" if mv.is_modern else None)
+    if other:
+        assert other.next(UPDATED).params["uri"] == "al+a:2"
+        other.quiet(50)
+    watch.close()
     if upstream == "legacy":
-        mv["alpha"].wait_input("resources/unsubscribe")
+        assert mv["alpha"].wait_input("resources/unsubscribe").msg["params"]["uri"] == "a:1"
+    else:
+        wait_for(lambda: "a:1" not in mv["alpha"].inputs("subscriptions/listen")[-1].msg[
+            "params"]["notifications"].get("resourceSubscriptions", [])
+            or mv["alpha"].inputs("notifications/cancelled"))
     mv.fence("alpha")
     mv["alpha"].run(["updated", "a:1"])
     mv.fence("alpha")
     assert mv.notices(UPDATED) == []
 
 
-@pytest.mark.parametrize("upstream", ["legacy", "modern"])
-def test_o_046_a_modern_client_listens(serve, upstream):
-    mv = serve(alpha=having("a:1", "a:2", era=upstream))
-    mv.modern().ask("resources/list").result
-    mv.send("subscriptions/listen",
-            {"notifications": {"resourceSubscriptions": ["a:1"]}}, id="L")
-    mv.notice("notifications/subscriptions/acknowledged")
-    mv["alpha"].wait_input("resources/subscribe" if upstream == "legacy"
-                           else "subscriptions/listen")
-    mv.fence("alpha")
-    mv["alpha"].run(["updated", "a:2"], ["updated", "a:1"])
-    note = mv.notice(UPDATED)
-    assert note.params["uri"] == "a:1" and note.params["_meta"][SUB] == "L"
-    mv.nothing(UPDATED)
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+@pytest.mark.parametrize("way", ["http", "lines"])
+def test_o_046_whoever_leaves_is_unsubscribed(serve_http, connect, tmp_path, way, era):
+    path = str(tmp_path / "s.sock")
+    mv = serve_http(alpha=having("a:1"), listen=("127.0.0.1:0", "unix:" + path))
+    if way == "lines":
+        client = Way(mv, connect(path).speak(era), "stdio-" + era)
+    else:
+        client = Way(mv, mv.speak(era), "http-" + era)
+    client.ask("resources/list").result
+    watch = client.watch("a:1")
+    mv["alpha"].wait_input("resources/subscribe")
+    if way == "lines":
+        assert client.c.finish() == 0
+    elif era == "legacy":
+        assert client.c.delete().status == 204
+    else:
+        watch.stream.wire.reset()
+    mv["alpha"].wait_input("resources/unsubscribe")
 
 
 def test_subscribing_twice_is_once(serve):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What is not one well-formed message of its kind is refused, and harms no other."""
+import json
+
 import pytest
 
 
@@ -50,25 +52,52 @@ def test_what_is_no_envelope_is_an_invalid_request(mv, line):
     refused(mv, line, -32600)
 
 
-def test_o_010_a_name_twice(mv):
-    refused(mv, call('{"name":"alpha__echo","name":"alpha__b","arguments":{}}'),
-            -32600, -32602)
+def whole(mv, params, method="tools/call"):
+    """A message with those params, and what a modern client has to add to them.
+
+    "@META@" stands for the _meta of a client of its era."""
+    params = params.replace('"@META@"', json.dumps(mv.meta()))
+    if mv.is_modern and '"_meta"' not in params:
+        params = '{"_meta":%s%s' % (json.dumps(mv.meta()), params[1:] if params == "{}"
+                                    else "," + params[1:])
+    return '{"jsonrpc":"2.0","id":5,"method":"%s","params":%s}' % (method, params)
 
 
-@pytest.mark.parametrize("line", [
-    '{"jsonrpc":"2.0","id":5,"id":6,"method":"ping"}',
-    '{"jsonrpc":"2.0","id":5,"method":"ping","method":"tools/list"}',
-    '{"jsonrpc":"2.0","id":5,"method":"tools/list","params":{},"params":{}}',
-    '{"jsonrpc":"2.0","id":5,"method":"ping","Method":"tools/list"}',
-    call('{"name":"alpha__echo","n\\u0061me":"alpha__b"}'),
-    call('{"name":"alpha__echo","NAME":"alpha__b"}'),
-    call('{"name":"alpha__echo","_meta":{},"_meta":{}}'),
-    '{"jsonrpc":"2.0","id":5,"method":"resources/read","params":{"uri":"a","uri":"b"}}',
-    '{"jsonrpc":"2.0","id":5,"method":"resources/read","params":{"uri":"a","URI":"b"}}',
-    '{"json\u017fpc":"2.0","jsonrpc":"2.0","id":5,"method":"x","m\u0065thod":"y"}',
-])
-def test_o_010_what_decides_the_route_must_be_there_once(mv, line):
-    refused(mv, line, -32600)
+def refused_each(mv, raw, *codes, method="tools/call", **params):
+    """Refused with one of the codes, 400 over HTTP; nothing went anywhere, and it serves on."""
+    status, got = mv.refusal(raw, method, **params)
+    assert got.code in codes and status in (None, 400), (raw, status, got)
+    assert mv["alpha"].inputs("tools/call") == [] == mv["alpha"].inputs("resources/read")
+    return got
+
+
+NAMES_TWICE = [
+    '{"name":"alpha__echo","name":"alpha__b","arguments":{}}',
+    '{"name":"alpha__echo","n\\u0061me":"alpha__b"}', '{"name":"alpha__echo","NAME":"alpha__b"}',
+    '{"name":"alpha__echo","_meta":"@META@","_meta":"@META@"}',
+]
+URIS_TWICE = ['{"uri":"a","uri":"b"}', '{"uri":"a","URI":"b"}']
+ENVELOPES_TWICE = [
+    '{"jsonrpc":"2.0","id":5,"id":6,"method":"tools/list","params":%s}',
+    '{"jsonrpc":"2.0","id":5,"method":"tools/list","method":"tools/call","params":%s}',
+    '{"jsonrpc":"2.0","id":5,"method":"tools/list","params":%s,"params":{}}',
+    '{"jsonrpc":"2.0","id":5,"method":"tools/list","Method":"tools/list","params":%s}',
+    '{"json\u017fpc":"2.0","jsonrpc":"2.0","id":5,"method":"x","m\u0065thod":"y","params":%s}',
+]
+
+
+def test_o_010_what_decides_the_route_must_be_there_once(each):
+    mv = each(alpha={"tools": ["echo", "b"], "resources": ["a"]})
+    mv.tools()
+    for params in NAMES_TWICE:
+        refused_each(mv, whole(mv, params), -32600, -32602, name="alpha__echo")
+    for params in URIS_TWICE:
+        refused_each(mv, whole(mv, params, "resources/read"), -32600, -32602,
+                     method="resources/read", uri="a")
+    for line in ENVELOPES_TWICE:
+        refused_each(mv, line % json.dumps({"_meta": mv.meta()} if mv.is_modern else {}),
+                     -32600, method="tools/list")
+    assert mv.call("alpha__echo", {}).result
 
 
 def test_escaped_keys_are_the_same_keys(mv):
@@ -76,59 +105,89 @@ def test_escaped_keys_are_the_same_keys(mv):
     assert got.result["content"]
 
 
-def test_o_010_nan_is_not_json(mv):
+def test_o_010_nan_is_not_json(each):
+    mv = each(alpha={"tools": ["echo"]})
+    mv.tools()
     for bad in ("NaN", "Infinity", "-Infinity", "+1", ".5", "1."):
-        mv.line(call('{"name":"alpha__echo","arguments":{"x":%s}}' % bad))
-        assert mv.take(lambda m: "error" in m.msg).code == -32700
-    assert mv["alpha"].inputs("tools/call") == []
+        raw = whole(mv, '{"name":"alpha__echo","arguments":{"x":%s}}' % bad)
+        refused_each(mv, raw, -32700, name="alpha__echo")
 
 
-def test_o_010_doubles_deep_in_arguments_pass_as_bytes(mv):
-    mv.line(call('{"name":"alpha__echo","arguments":{"o":{"k":1,"k":2}}}'))
-    assert '{"o":{"k":1,"k":2}}' in mv.answer(5).text
+def test_o_010_doubles_deep_in_arguments_pass_as_bytes(each):
+    mv = each(alpha={"tools": ["echo"]}).unchecked()
+    args = '{"o":{"k":1,"k":2},"K":1,"k":2}'
+    got = mv.ask("tools/call", '{"name":"alpha__echo","arguments":%s}' % args)
+    assert got.text == args
+    assert '"arguments":' + args in mv["alpha"].wait_input("tools/call").raw.decode()
 
 
-def test_o_011_a_lone_surrogate_in_a_key(mv):
-    mv.line(call('{"name":"nope","arguments":{"\\ud800":1}}'))
-    got = mv.answer(5)
+def test_o_011_a_lone_surrogate_in_a_key(each):
+    mv = each(alpha={"tools": ["echo"]})
+    got = mv.ask("tools/call", '{"name":"nope","arguments":{"\\ud800":1}}')
     assert got.code == -32602
     got.raw.decode("utf-8")
-    mv.line(call('{"name":"\\ud800","arguments":{}}').replace('"id":5', '"id":6'))
-    got = mv.answer(6)
-    assert got.code == -32602
-    assert b"\xed\xa0\x80" not in got.raw
-    assert mv.ask("ping").result == {}
+    if not (mv.is_http and mv.is_modern):  # whose header could not name it
+        got = mv.ask("tools/call", '{"name":"\\ud800","arguments":{}}')
+        assert got.code == -32602
+    assert b"\xed\xa0\x80" not in mv.seen()
+    mv.ping()
 
 
-@pytest.mark.parametrize("depth", [100, 5000, 100000, 1000000])
-def test_o_012_depth(mv, depth):
-    mv.line('{"jsonrpc":"2.0","id":5,"method":"tools/list","params":{"x":%s0%s}}'
-            % ("[" * depth, "]" * depth))
-    got = mv.take(lambda m: m.msg.get("id") in (5, None) and "method" not in m.msg)
-    if depth <= 100:
-        assert got.result["tools"]
-    else:
-        assert got.code in (-32600, -32700)
-    assert mv.call("alpha__echo", {}).result
+def test_o_012_depth(each):
+    mv = each(alpha={"tools": ["echo"]})
+    for depth in (100, 900, 5000, 100000, 1000000):
+        params = '{"x":%s0%s}' % ("[" * depth, "]" * depth)
+        if depth < 1000:
+            assert mv.ask("tools/list", {"x": json.loads(params)["x"]}).result["tools"]
+        else:
+            refused_each(mv, whole(mv, params, "tools/list"), -32600, -32700,
+                         method="tools/list")
+        assert mv.call("alpha__echo", {"d": depth}).result
+        mv["alpha"].record.write_bytes(b"")
 
 
-def test_o_004_rubbish_before_initialize(serve):
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+def test_o_004_rubbish_before_initialize(serve, era):
     mv = serve(alpha={"tools": ["echo"]})
     mv.line("not json")
     got = mv.take(lambda m: "error" in m.msg)
     assert got.code == -32700 and got.msg.get("id") is None
-    assert mv.legacy().result
-    assert mv.tools() == ["alpha__echo"]
+    assert mv.speak(era).tools() == ["alpha__echo"]
 
 
-def test_o_003_lines_that_end_in_cr_lf(serve):
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+def test_o_004_rubbish_first_on_a_connection(serve_http, era):
+    mv = serve_http(alpha={"tools": ["echo"]})
+    c = mv.client()
+    wire = c.wire()
+    answer = c.post(None, body=b"not json\n", wire=wire)
+    assert answer.fault() == (400, -32700) and answer.message().msg.get("id") is None
+    c.era = era
+    if era == "legacy":
+        assert c.send("initialize", {"protocolVersion": "2025-11-25", "capabilities": {},
+                                     "clientInfo": {"name": "a", "version": "1"}},
+                      wire=wire).result["protocolVersion"] == "2025-11-25"
+    assert c.send("tools/list", wire=wire).result["tools"]
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+def test_o_003_lines_that_end_in_cr_lf(serve, era):
     mv = serve(alpha={"tools": ["echo"]})
-    mv.write(b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":'
-             b'"2025-11-25","capabilities":{},"clientInfo":{"name":"a","version":"1"}}}\r\n')
-    assert mv.answer(1).result
-    mv.write(b'{"jsonrpc":"2.0","method":"notifications/initialized"}\r\n\r\n\n')
-    mv.write(b'{"jsonrpc":"2.0","id":2,"method":"tools/list"}\r\n')
-    assert mv.answer(2).result["tools"]
+    if era == "legacy":
+        mv.write(b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":'
+                 b'"2025-11-25","capabilities":{},"clientInfo":{"name":"a","version":"1"}}}\r\n')
+        assert mv.answer(1).result
+        mv.write(b'{"jsonrpc":"2.0","method":"notifications/initialized"}\r\n\r\n\n')
+    else:
+        mv.modern()
+    for key, end in ((2, b"\r\n"), (3, b"\r\r\n"), (4, b" \r\n\r\n\n")):
+        params = {"name": "alpha__echo", "arguments": {"k": key}}
+        if era == "modern":
+            params["_meta"] = mv.meta()
+        mv.write(json.dumps({"jsonrpc": "2.0", "id": key, "method": "tools/call",
+                             "params": params}).encode() + end)
+        assert mv.answer(key).result["structuredContent"] == {"k": key}
+    assert not [r for r in mv["alpha"].inputs() if b"\r" in r.raw]
 
 
 def test_a_response_that_nobody_asked_for_is_ignored(mv):

@@ -15,12 +15,11 @@ def timed_out(got, upstream="alpha"):
     return got
 
 
-@pytest.mark.parametrize("client", ["legacy", "modern"])
 @pytest.mark.parametrize("upstream", ["legacy", "modern"])
-def test_o_022_a_call_without_an_answer_ends_at_its_limit(serve, client, upstream):
-    mv = serve(alpha={"era": upstream, "tools": ["echo", "hold"],
-                      "calls": {"hold": HOLD}, "mcpvisor": {"call_ms": 300}})
-    mv.speak(client)
+def test_o_022_a_call_without_an_answer_ends_at_its_limit(each, upstream):
+    """Of the record: a child on stdio; one on HTTP is of a later version."""
+    mv = each(alpha={"era": upstream, "tools": ["echo", "hold"],
+                     "calls": {"hold": HOLD}, "mcpvisor": {"call_ms": 300}})
     mv.ask("tools/list").result
     start = time.monotonic()
     got = timed_out(mv.call("alpha__hold", {}))
@@ -34,16 +33,30 @@ def test_o_022_a_call_without_an_answer_ends_at_its_limit(serve, client, upstrea
 
 
 @pytest.mark.parametrize("token", [1, None])
-def test_o_021_a_late_answer_is_dropped(serve, token):
-    mv = serve(alpha={"tools": ["echo", "hold"], "calls": {"hold": HOLD},
-                      "obey_cancel": False, "mcpvisor": {"call_ms": 200}})
-    mv.legacy()
+def test_o_021_a_late_answer_is_dropped(each, token):
+    mv = each(alpha={"tools": ["echo", "hold"], "calls": {"hold": HOLD},
+                     "obey_cancel": False, "mcpvisor": {"call_ms": 200}})
     meta = {"progressToken": token} if token else None
     timed_out(mv.call("alpha__hold", {}, meta=meta))
+    second = mv.start_call("alpha__echo", {"n": 2})
     mv["alpha"].open("go")
+    assert mv.answer(second).result["structuredContent"] == {"n": 2}
     mv.fence("alpha")
-    assert mv.pending == []
+    assert mv.notices() == [] and mv.seen().count(b"timeout") == 1
     assert len(mv["alpha"].starts()) == 1
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+def test_o_021_a_late_answer_is_counted(serve_conf, era):
+    mv = serve_conf(alpha={"tools": ["echo", "hold"], "calls": {"hold": HOLD},
+                           "obey_cancel": False}, per={"alpha": {"call_ms": 100}})
+    c = mv.speak(era)
+    timed_out(c.call("alpha__hold", {}))
+    before = mv.status()["counters"]["mcpvisor_replies_late_total"]
+    mv["alpha"].open("go")
+    assert c.call("alpha__echo", {}).result
+    assert mv.status()["counters"]["mcpvisor_replies_late_total"] == before + 1
+    assert mv.upstream_status("alpha")["state"] == "ready"
 
 
 def test_progress_renews_the_limit(serve):
@@ -95,17 +108,22 @@ def test_a_call_held_for_an_upstream_that_never_gets_ready(serve):
     assert time.monotonic() - start < 7
 
 
-def test_o_090_a_slow_call_holds_up_nobody(serve):
-    mv = serve(alpha={"tools": ["echo", "hold"], "calls": {"hold": HOLD}},
-               beta={"tools": ["echo"]})
-    mv.legacy()
-    slow = mv.start_call("alpha__hold", {})
+def test_o_090_a_slow_call_holds_up_nobody(each):
+    mv = each(alpha={"tools": ["echo", "hold"], "calls": {"hold": HOLD}},
+              beta={"tools": ["echo"]})
+    mv.tools()
+    slow = mv.start_call("alpha__hold", {"n": 1})
     mv["alpha"].wait_input("tools/call")
     start = time.monotonic()
-    mv.ask("ping").result
+    mv.ping()
     mv.tools()
     mv.call("alpha__echo", {}).result
     mv.call("beta__echo", {}).result
+    if mv.is_http:  # and others, who are there already or come only now
+        for era in ("legacy", "modern"):
+            other = mv.mv.speak(era)
+            assert other.tools() and other.call("alpha__echo", {"era": era}).result
     assert time.monotonic() - start < 1
+    # It is answered last although it was asked first.
     mv["alpha"].open("go")
-    assert mv.answer(slow).result
+    assert mv.answer(slow).result["content"] == []

@@ -10,13 +10,13 @@ def responses(up):
 
 
 @pytest.mark.parametrize("when", ["idle", "in a call"])
-def test_o_023_pings_are_answered_by_us(serve, when):
+def test_o_023_pings_are_answered_by_us(each, when):
+    """Of the record: a child on stdio; one on HTTP is of a later version."""
     pings = []
     for key in (1, "p", 0, 2, "1", -5):
         pings += [["request", key, "ping"], ["expect", key, 2000]]
-    mv = serve(alpha={"tools": ["echo", "ask"], "calls": {"ask": [
+    mv = each(alpha={"tools": ["echo", "ask"], "calls": {"ask": [
         *pings, ["reply", {"content": []}]]}})
-    mv.legacy()
     if when == "idle":
         mv["alpha"].run(*pings)
     else:
@@ -25,7 +25,8 @@ def test_o_023_pings_are_answered_by_us(serve, when):
     assert [m["id"] for m in responses(mv["alpha"])] == [1, "p", 0, 2, "1", -5]
     assert all(m["result"] == {} for m in responses(mv["alpha"]))
     assert mv["alpha"].records("X") == []
-    assert mv.pending == []
+    mv.fence("alpha")
+    assert mv.notices() == [] and b'"ping"' not in mv.seen()
 
 
 def test_o_023_their_ids_do_not_meet_ours(serve):
@@ -47,16 +48,26 @@ def test_pings_before_initialize_is_answered(serve):
 
 @pytest.mark.parametrize("method", ["roots/list", "sampling/createMessage",
                                     "elicitation/create", "tools/list", "made/up"])
-def test_o_050_other_requests_have_no_method(serve, method):
+def test_o_050_other_requests_have_no_method(serve, serve_http, method):
+    """We declare none of them to a child, whatever the client declared to us."""
     ask = [["request", "q", method], ["expect", "q", 2000]]
-    mv = serve(alpha={"tools": ["echo", "ask"],
-                      "calls": {"ask": [*ask, ["reply", {"content": []}]]},
-                      "on": {"notifications/initialized": ask}})
-    mv.legacy(capabilities={"roots": {}, "sampling": {}, "elicitation": {}})
+    alpha = {"tools": ["echo", "ask"], "calls": {"ask": [*ask, ["reply", {"content": []}]]},
+             "on": {"notifications/initialized": ask}}
+    caps = {"roots": {}, "sampling": {}, "elicitation": {}}
+    mv = serve(alpha=alpha)
+    mv.legacy(capabilities=caps)
     assert mv.call("alpha__ask", {}).result
-    got = responses(mv["alpha"])
-    assert [(m["id"], m["error"]["code"]) for m in got] == [("q", -32601)] * 2
     assert mv.pending == []
+    over_http = serve_http(alpha=alpha)
+    for c in (over_http.legacy(capabilities=caps), over_http.legacy()):
+        answer = c.start_call("alpha__ask", {})
+        assert answer.result == {"content": []} and answer.notices == []
+    assert over_http.modern().call("alpha__ask", {}, meta={
+        META + "clientCapabilities": caps}).result
+    for up, n in ((mv["alpha"], 2), (over_http["alpha"], 4)):
+        got = responses(up)
+        assert [(m["id"], m["error"]["code"]) for m in got] == [("q", -32601)] * n
+        assert up.records("X") == []
 
 
 @pytest.mark.parametrize("method", ["notifications/foo", "notifications/initialized",

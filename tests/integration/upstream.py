@@ -107,5 +107,11 @@ class Upstream:
     def run(self, *steps):
         self.command("run", steps)
 
+    def become(self, **members):
+        """Its next process behaves otherwise; None takes a member away."""
+        behaviour = {**json.loads(self.path.read_text()), **members}
+        kept = {k: v for k, v in behaviour.items() if v is not None}
+        self.path.write_text(json.dumps(kept))
+
     def close(self):
         os.close(self.fifo_fd)

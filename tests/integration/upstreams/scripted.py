@@ -70,6 +70,10 @@ class Server(Steps):
         if self.b.get("framing") == "lsp":
             self.put(b"Content-Length: %d\r\n\r\n" % len(raw) + raw)
             return
+        if self.b.get("drip"):
+            for i in range(len(raw)):
+                self.put(raw[i:i + 1])
+            raw = b""
         cut = self.b.get("cut", 0)
         if cut == "walk":
             self.replies += 1

@@ -29,6 +29,9 @@ class Steps:
                 yield "sleep", None, args[0] / 1000
             elif verb == "gate":
                 yield "gate", args[0], 3600
+            elif verb == "file":
+                while not os.path.exists(args[0]):
+                    yield "sleep", None, 0.01
             elif verb == "repeat":
                 for _ in range(args[0]):
                     yield from self.script(args[1], req)
@@ -59,8 +62,8 @@ class Steps:
     def do_raw(self, req, text):
         self.send(req.fill(as_bytes(text)))
 
-    def do_bytes(self, _req, text):
-        self.put(as_bytes(text))
+    def do_bytes(self, req, text):
+        self.put(req.fill(as_bytes(text)))
 
     def do_notify(self, req, method, params=None):
         self.notify(method, None if params is None else req.fill(as_bytes(params)))
