@@ -517,19 +517,19 @@ START_TEST(test_sweep)
 
 	state_remember(st, old);
 	fake_memory_free(old);
-	temp_write(&dir, "lists/old-0.memory", "");
+	temp_write(&dir, "lists/aged-0.memory", "");
 	temp_write(&dir, "lists/young-0.memory", "");
 	temp_write(&dir, "lists/else", "");
 	temp_write(&dir, "lists/.memory", "");
 	temp_write(&dir, "lists/new.1.2.old", "");
 	temp_write(&dir, "lists/new.1.2.now", "");
 	rig_set_age(file, 10L * 86400);
-	rig_set_age("lists/old-0.memory", 10L * 86400 + 10);
+	rig_set_age("lists/aged-0.memory", 10L * 86400 + 10);
 	rig_set_age("lists/young-0.memory", 10L * 86400 - 10);
 	rig_set_age("lists/else", 100L * 86400);
 	rig_set_age("lists/new.1.2.old", 4000);
 	state_sweep(st, 10);
-	ck_assert_uint_eq(rig_count("lists", "old-0"), 0);
+	ck_assert_uint_eq(rig_count("lists", "aged-0"), 0);
 	ck_assert_uint_eq(rig_count("lists", "young-0"), 1);
 	ck_assert_uint_eq(rig_count("lists", "else"), 1);
 	ck_assert_uint_eq(rig_count("lists", "new."), 1);
