@@ -34,10 +34,18 @@
 #define PURGE_FIRST 1024		/* nor are sessions looked through */
 #define PURGE_PAUSE 60			/* seconds */
 #define APPENDS_MAX 4
+#define GONE_BLOCK  512
 
 struct gone_session {
 	uint64_t serial, expires_s;
 	struct gone_session *next;
+};
+
+/* One by one they would take their places among what ended sessions leave, and keep the
+ * system from getting that back. */
+struct gone_block {
+	struct gone_block *next;
+	struct gone_session v[GONE_BLOCK];
 };
 
 static uint64_t
@@ -47,6 +55,35 @@ gone_now(void)
 }
 
 /* ---- in memory ---- */
+
+static struct gone_session *
+gone_place(struct state *s)
+{
+	struct gone_session *g;
+	struct gone_block *b;
+
+	if (s->gone_free == NULL) {
+		b = mem_try(sizeof(*b));
+		if (b == NULL)
+			return NULL;
+		b->next = s->gone_blocks;
+		s->gone_blocks = b;
+		for (size_t i = 0; i < GONE_BLOCK; i++) {
+			b->v[i].next = s->gone_free;
+			s->gone_free = &b->v[i];
+		}
+	}
+	g = s->gone_free;
+	s->gone_free = g->next;
+	return g;
+}
+
+static void
+gone_leave(struct state *s, struct gone_session *g)
+{
+	g->next = s->gone_free;
+	s->gone_free = g;
+}
 
 /* Looks through them when they have doubled, so that each is looked at twice or so. */
 static void
@@ -66,7 +103,7 @@ gone_purge(struct state *s)
 		}
 		(void)idmap_del(s->gone, g->serial);
 		*at = g->next;
-		mem_free(g);
+		gone_leave(s, g);
 	}
 	n = idmap_count(s->gone);
 	s->gone_purge = n > PURGE_FIRST / 2 ? n * 2 : PURGE_FIRST;
@@ -84,13 +121,14 @@ gone_note(struct state *s, uint64_t serial, uint64_t expires_s)
 		return true;
 	}
 	gone_purge(s);
-	g = idmap_count(s->gone) < STATE_GONE_MAX ? mem_try(sizeof(*g)) : NULL;
+	g = idmap_count(s->gone) < STATE_GONE_MAX ? gone_place(s) : NULL;
 	if (g != NULL && idmap_put(s->gone, serial, g)) {
 		*g = (struct gone_session){serial, expires_s, s->gone_first};
 		s->gone_first = g;
 		return true;
 	}
-	mem_free(g);
+	if (g != NULL)
+		gone_leave(s, g);
 	LOG_LIMITED(LOG_LV_ERROR, "state", "no memory for an ended session", "%s", "");
 	return false;
 }
@@ -312,9 +350,9 @@ state_gone_close(struct state *s)
 {
 	if (s->gone_fd >= 0)
 		(void)close(s->gone_fd);
-	for (struct gone_session *g = s->gone_first, *next; g != NULL; g = next) {
-		next = g->next;
-		mem_free(g);
+	for (struct gone_block *b = s->gone_blocks, *next; b != NULL; b = next) {
+		next = b->next;
+		mem_free(b);
 	}
 	idmap_free(s->gone);
 }

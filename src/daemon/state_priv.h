@@ -28,7 +28,9 @@ struct state {
 	off_t gone_read;		 /* how far it has been taken in */
 	off_t gone_limit;		 /* beyond it the file is written anew */
 	struct idmap *gone;		 /* serial: struct gone_session */
-	struct gone_session *gone_first; /* all of them, ours */
+	struct gone_session *gone_first; /* all of them */
+	struct gone_session *gone_free;	 /* places that are free again */
+	struct gone_block *gone_blocks;	 /* where both are; ours */
 	size_t gone_purge;		 /* count from which the expired go */
 	uint64_t gone_purge_s;		 /* and not before */
 

@@ -16,39 +16,63 @@
 #include "mcpvisor/mem.h"
 #include "mcpvisor/wording.h"
 
-#include <stdio.h>
 #include <string.h>
 
-static void
-call_put_extra(const struct http_call *k, int status, char *out, size_t size)
-{
-	int n = 0;
+/* Header lines; what has no room is left out. printf would cost as much as much of a
+ * call.
+ */
+struct extra {
+	size_t n;
+	char text[EXTRA_BYTES];
+};
 
-	out[0] = '\0';
-	if (k->session != NULL && k->session->text_len > 0)
-		n = snprintf(out, size, "Mcp-Session-Id: %s\r\n", k->session->text);
+static void
+extra_put(struct extra *x, const char *p, size_t n)
+{
+	if (n >= sizeof(x->text) - x->n)
+		return;
+	memcpy(x->text + x->n, p, n);
+	x->n += n;
+	x->text[x->n] = '\0';
+}
+
+static void
+extra_put_str(struct extra *x, const char *s)
+{
+	extra_put(x, s, strlen(s));
+}
+
+static void
+call_put_extra(const struct http_call *k, int status, struct extra *x)
+{
+	x->n = 0;
+	x->text[0] = '\0';
+	if (k->session != NULL && k->session->text_len > 0) {
+		extra_put_str(x, "Mcp-Session-Id: ");
+		extra_put(x, k->session->text, k->session->text_len);
+		extra_put_str(x, "\r\n");
+	}
 	if (status == 503)
-		n += snprintf(out + n, size - (size_t)n, "Retry-After: 1\r\n");
-	if (k->origin[0] != '\0')
-		(void)snprintf(out + n, size - (size_t)n,
-		    "Access-Control-Allow-Origin: %s\r\nVary: Origin\r\n"
-		    "Access-Control-Expose-Headers: Mcp-Session-Id, WWW-Authenticate\r\n",
-		    k->origin);
+		extra_put_str(x, "Retry-After: 1\r\n");
+	if (k->origin[0] != '\0') {
+		extra_put_str(x, "Access-Control-Allow-Origin: ");
+		extra_put_str(x, k->origin);
+		extra_put_str(x, "\r\nVary: Origin\r\nAccess-Control-Expose-Headers: "
+				 "Mcp-Session-Id, WWW-Authenticate\r\n");
+	}
 }
 
 void
 http_call_reply(struct http_call *k, int status, const char *more, const char *type,
     const struct iovec *body, int n)
 {
-	char extra[EXTRA_BYTES];
-	size_t used;
+	struct extra extra;
 
 	k->answered = true;
 	http_call_unqueue(k);
-	call_put_extra(k, status, extra, sizeof(extra));
-	used = strlen(extra);
-	(void)snprintf(extra + used, sizeof(extra) - used, "%s", more);
-	http_reply(k->x, status, extra, type, body, n);
+	call_put_extra(k, status, &extra);
+	extra_put_str(&extra, more);
+	http_reply(k->x, status, extra.text, type, body, n);
 }
 
 void
@@ -86,11 +110,11 @@ http_call_unqueue(struct http_call *k)
 void
 http_call_become_stream(struct http_call *k)
 {
-	char extra[EXTRA_BYTES];
+	struct extra extra;
 
 	http_call_unqueue(k);
-	call_put_extra(k, 200, extra, sizeof(extra));
-	http_stream_begin(k->x, extra);
+	call_put_extra(k, 200, &extra);
+	http_stream_begin(k->x, extra.text);
 	if (http_stream_is_open(k->x) && !k->is_stream) {
 		k->is_stream = true;
 		k->e->n_streams++;
@@ -163,9 +187,10 @@ port_answer(void *arg, int status, const struct iovec *iov, int n)
 	if (k->x == NULL)
 		return;
 	/* A session is named by the answer to its initialize. */
-	http_principal(k, principal);
-	if (k->session != NULL && k->session->text_len == 0)
+	if (k->session != NULL && k->session->text_len == 0) {
+		http_principal(k, principal);
 		(void)http_session_seal(k->session, principal);
+	}
 	if (!http_stream_is_open(k->x) && (k->takes_json || status != 200)) {
 		http_call_reply(k, status, "", "application/json", iov, n);
 		return;

@@ -13,7 +13,6 @@
 #include "mcpvisor/log.h"
 #include "mcpvisor/mem.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static bool
@@ -199,9 +198,10 @@ http_call_read_version(struct http_call *k, const struct http_head *h)
 		return false;
 	}
 	if (v.n < sizeof(quoted) - 2) {
-		int n = snprintf(quoted, sizeof(quoted), "\"%.*s\"", (int)v.n, v.p);
-
-		r = revision_parse((struct jtext){quoted, (size_t)n});
+		quoted[0] = '"';
+		memcpy(quoted + 1, v.p, v.n);
+		quoted[v.n + 1] = '"';
+		r = revision_parse((struct jtext){quoted, v.n + 2});
 	}
 	k->port.modern = r == REVISION_NONE || revision_is_modern(r);
 	k->no_batches = !revision_has_batches(r);
