@@ -209,6 +209,13 @@ conf_load_with(const char *file, const char *mcp_json, const struct expand_env *
 	if (stat(file, &st) == 0 && S_ISDIR(st.st_mode))
 		x.file = inside = conf_file_join(file, "mcpvisor.conf");
 	text = conf_file_read(x.file, CAP_CONF_BYTES, &n, &wrong);
+	/* As an editor leaves it between two steps; a reload would take everything away.
+	 */
+	if (text && n == 0 && stat(x.file, &st) == 0 && S_ISREG(st.st_mode)) {
+		mem_free(text);
+		text = NULL;
+		wrong = "the file is empty; if that is meant, a comment in it says so";
+	}
 	if (text) {
 		c = load_text(x.file, (struct jtext){text, n}, mcp_json, env, e);
 		mem_free_secret(text, n);

@@ -90,6 +90,8 @@ def test_o_095_every_way_to_save(serve_conf, how):
         os.symlink("other.conf", mv.folder / "link")
         os.rename(mv.folder / "link", mv.file)
     else:
+        mv.file.write_text("")
+        mv.control("reload", check=3)
         mv.file.write_text(new[:-20])
         mv.control("reload", check=3)
         assert names(c) == ["alpha__echo"]
