@@ -80,15 +80,18 @@ diff_order(const void *a, const void *b)
 	return ((*p)->shown != NULL) - ((*q)->shown != NULL);
 }
 
-static void
+static bool
 diff_read(struct diff_list *l, const struct conf *c)
 {
+	bool whole;
+
 	*l = (struct diff_list){.n = 0};
-	conf_walk_all(c, on_diff_item, l);
+	whole = conf_walk_all(c, on_diff_item, l);
 	l->by_path = mem_xcalloc(l->n + 1, sizeof(*l->by_path));
 	for (size_t i = 0; i < l->n; i++)
 		l->by_path[i] = &l->v[i];
 	qsort(l->by_path, l->n, sizeof(*l->by_path), diff_order);
+	return whole;
 }
 
 static void
@@ -261,16 +264,19 @@ conf_diff(const struct conf *from, const struct conf *to, struct buf *out)
 {
 	struct diff_list a, b;
 	struct diff_line *lines;
+	bool whole;
 	size_t n;
 
-	diff_read(&a, from);
-	diff_read(&b, to);
+	whole = diff_read(&a, from);
+	whole = diff_read(&b, to) && whole;
 	diff_match(&a, &b);
 	diff_match(&b, &a);
 	lines = diff_lines(&a, &b, &n);
 	for (size_t i = 0; i < n; i++)
 		diff_put_line(&lines[i], out);
 	n += diff_put_moved(&b, out);
+	if (!whole)
+		buf_add_str(out, CONF_WALK_LOST);
 	mem_free(lines);
 	diff_fini(&a);
 	diff_fini(&b);

@@ -37,6 +37,11 @@ conf_walk_object(struct conf_walk *w, const struct conf_row *r, bool end)
 {
 	struct conf_item item = {.row = r, .path = buf_cstr(&w->path), .end = end};
 
+	/* What begins also ends, whatever it is called. */
+	if (!item.path) {
+		w->lost = true;
+		item.path = "";
+	}
 	w->fn(w->arg, &item);
 }
 
@@ -50,6 +55,8 @@ conf_walk_value(struct conf_walk *w, const struct conf_row *r)
 	if (item.path && item.shown && item.real) {
 		item.is_default = r->dflt && strcmp(r->dflt, item.real) == 0;
 		w->fn(w->arg, &item);
+	} else {
+		w->lost = true;
 	}
 	if (w->real.len > 0)
 		explicit_bzero(w->real.data, w->real.len);
@@ -149,7 +156,7 @@ conf_each_profile(struct conf_walk *w, const struct conf_row *r, const void *mem
 	}
 }
 
-void
+bool
 conf_walk_all(
     const struct conf *c, void (*fn)(void *arg, const struct conf_item *item), void *arg)
 {
@@ -163,6 +170,7 @@ conf_walk_all(
 	buf_fini(&w.path);
 	buf_fini(&w.shown);
 	buf_fini(&w.real);
+	return !w.lost;
 }
 
 struct dump {
@@ -188,5 +196,6 @@ conf_dump(const struct conf *c, bool changed_only, struct buf *out)
 {
 	struct dump d = {changed_only, out};
 
-	conf_walk_all(c, on_dump_item, &d);
+	if (!conf_walk_all(c, on_dump_item, &d))
+		buf_add_str(out, CONF_WALK_LOST);
 }

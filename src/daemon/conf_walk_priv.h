@@ -20,8 +20,11 @@ struct conf_walk {
 	struct buf path, shown, real;
 	void (*fn)(void *arg, const struct conf_item *item);
 	void *arg;
+	bool lost; /* memory was short, and something was not said */
 };
-void conf_walk_all(
+#define CONF_WALK_LOST "(out of memory: this is not all)\n"
+/* False: something is missing for lack of memory. */
+bool conf_walk_all(
     const struct conf *c, void (*fn)(void *arg, const struct conf_item *item), void *arg);
 size_t conf_walk_push(struct conf_walk *w, const char *part);
 void conf_walk_pop(struct conf_walk *w, size_t len);

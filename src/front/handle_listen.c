@@ -12,6 +12,7 @@
 
 #include "mcpvisor/caps.h"
 #include "mcpvisor/mem.h"
+#include "mcpvisor/metrics.h"
 
 #include <string.h>
 
@@ -68,18 +69,23 @@ listen_free(struct listen *l)
 	mem_free(l);
 }
 
-/* {"jsonrpc","method","params":{"_meta":{id}, members}} */
+/* {"jsonrpc","method","params":{"_meta":{id}, members}}; NULL: there was no memory for
+ * them, and without them it would say something else. */
 static void
 listen_notify(struct listen *l, enum method m, const char *members)
 {
 	struct buf b;
 
+	if (members == NULL) {
+		metrics_add(METRIC_NOTICES_DROPPED, 1);
+		return;
+	}
 	buf_init(&b, CAP_MESSAGE_BYTES);
 	buf_addf(&b, "{\"jsonrpc\":\"2.0\",\"method\":\"%s\",\"params\":{\"_meta\":{%s",
 	    method_name(m), SUBSCRIPTION_ID);
 	json_put(&b, l->r->id);
 	buf_add_char(&b, '}');
-	buf_add_str(&b, members != NULL ? members : "");
+	buf_add_str(&b, members);
 	buf_add_str(&b, "}}");
 	request_notify_buf(l->r, &b);
 	buf_fini(&b);

@@ -198,10 +198,10 @@ modern_listen(struct upstream *u)
 	u->relisten = false;
 	timer_clear(&u->listen_timer); /* whoever set it is in this one */
 	buf_init(&b, CAP_MESSAGE_BYTES);
-	if (listen_put_filter(u, &b) && b.err == MV_OK) {
+	if (listen_put_filter(u, &b) && buf_cstr(&b) != NULL) {
 		next->acked = false;
 		next->req.is_endless = false; /* until it is acknowledged */
-		o.err = upstream_ask(u, &next->req, METHOD_LISTEN, buf_cstr(&b));
+		o.err = upstream_ask(u, &next->req, METHOD_LISTEN, b.data);
 	} else {
 		o.err = b.err != MV_OK ? b.err : MV_UNSUPPORTED;
 		upstream_cancel(&u->listens[u->listen_now].req, NULL);

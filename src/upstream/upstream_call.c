@@ -296,8 +296,9 @@ upstream_ask(
 	buf_add_str(&b, members);
 	u->era->put_own_meta(u, &b);
 	buf_add_char(&b, '}');
-	err = b.err != MV_OK ? b.err
-			     : upstream_ask_raw(u, r, m, b.len > 2 ? buf_cstr(&b) : NULL);
+	(void)buf_cstr(&b);
+	err =
+	    b.err != MV_OK ? b.err : upstream_ask_raw(u, r, m, b.len > 2 ? b.data : NULL);
 	buf_fini(&b);
 	return err;
 }

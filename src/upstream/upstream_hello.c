@@ -193,7 +193,9 @@ upstream_send_discover(struct upstream *u)
 	u->discover.cb = &discover_cb;
 	u->discover.arg = u;
 	u->discover.is_endless = true; /* the start limit ends it */
-	(void)upstream_ask_raw(u, &u->discover, METHOD_DISCOVER, buf_cstr(&b));
+	/* What cannot be asked is not answered: the limits of time deal with both. */
+	if (buf_cstr(&b) != NULL)
+		(void)upstream_ask_raw(u, &u->discover, METHOD_DISCOVER, b.data);
 	buf_fini(&b);
 }
 
@@ -208,6 +210,7 @@ upstream_send_initialize(struct upstream *u)
 	u->init.cb = &init_cb;
 	u->init.arg = u;
 	u->init.is_endless = true;
-	(void)upstream_ask_raw(u, &u->init, METHOD_INITIALIZE, buf_cstr(&b));
+	if (buf_cstr(&b) != NULL)
+		(void)upstream_ask_raw(u, &u->init, METHOD_INITIALIZE, b.data);
 	buf_fini(&b);
 }

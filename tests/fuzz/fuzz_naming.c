@@ -58,8 +58,8 @@ publish(const struct naming *y, struct jtext name, enum naming_form form, struct
 	buf_add_str(&again, before);
 	naming_publish(y, name.p, name.n, form, &again);
 	buf_drop(&again, strlen(before));
-	MCPVISOR_ASSERT(same_bytes((struct jtext){again.data, again.len},
-	    (struct jtext){out->data, out->len}));
+	MCPVISOR_ASSERT(same_bytes(
+	    (struct jtext){again.data, again.len}, (struct jtext){out->data, out->len}));
 	buf_fini(&again);
 }
 

@@ -234,6 +234,27 @@ START_TEST(injected_failures_hit_their_call)
 }
 END_TEST
 
+START_TEST(injected_failures_can_be_held)
+{
+	void *p, *q;
+
+	mem_fail_at(1, 1);
+	mem_fail_hold(true);
+	mem_fail_hold(true);
+	p = mem_try(1);
+	mem_fail_hold(false);
+	q = mem_try(1);
+	mem_fail_hold(false);
+	ck_assert_ptr_nonnull(p);
+	ck_assert_ptr_nonnull(q);
+	ck_assert_uint_eq(mem_try_count(), 0);
+	ck_assert_ptr_null(mem_try(1));
+	mem_fail_at(0, 0);
+	mem_free(p);
+	mem_free(q);
+}
+END_TEST
+
 static uint64_t
 fake_now(void)
 {
@@ -305,6 +326,7 @@ main(void)
 	tcase_add_test(tc, memory_is_counted);
 	tcase_add_test(tc, budget_has_two_edges);
 	tcase_add_test(tc, injected_failures_hit_their_call);
+	tcase_add_test(tc, injected_failures_can_be_held);
 	tcase_add_test(tc, clock_goes_on_and_is_replaceable);
 	tcase_add_test(tc, random_stays_below_and_is_even);
 	tcase_add_test(tc, counters_count);

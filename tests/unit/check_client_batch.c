@@ -180,6 +180,34 @@ START_TEST(size_is_bounded)
 }
 END_TEST
 
+/* All answers, or one error that has no id and a client that is of no use any more. */
+START_TEST(short_of_memory)
+{
+	unsigned whole = 0, lost = 0;
+
+	for (unsigned long n = 1; n < 12; n++) {
+		const char *line;
+
+		mem_fail_at(n, 1);
+		peer_say(p, "[" PING("1") "," CALL("2", "nope") "," PING("3") "]");
+		mem_fail_at(0, 0);
+		fake_loop_settle(f->loop);
+		line = peer_read(p);
+		if (line[0] == '[') {
+			whole++;
+			ck_assert_ptr_nonnull(strstr(line, "\"id\":3"));
+		} else {
+			lost++;
+			ck_assert_ptr_nonnull(strstr(line, "\"reason\":\"no_memory\""));
+		}
+		ck_assert_uint_eq(p->dead, lost);
+		ck_assert_uint_eq(client_in_flight(p->c), 0);
+	}
+	ck_assert_uint_ge(whole, 1);
+	ck_assert_uint_ge(lost, 1);
+}
+END_TEST
+
 START_TEST(unfinished_batches_end_with_the_client)
 {
 	peer_say(p, "[" CALL("1", "alpha__a") "," PING("2") "]");
@@ -209,6 +237,7 @@ main(void)
 	tcase_add_test(tc, same_id_twice);
 	tcase_add_test(tc, progress_does_not_wait);
 	tcase_add_test(tc, size_is_bounded);
+	tcase_add_test(tc, short_of_memory);
 	tcase_add_test(tc, unfinished_batches_end_with_the_client);
 	srunner_run_all(sr, CK_ENV);
 	failed = srunner_ntests_failed(sr);

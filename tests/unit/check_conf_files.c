@@ -165,6 +165,19 @@ START_TEST(test_no_regular_files)
 }
 END_TEST
 
+/* As an editor leaves it between two steps. */
+START_TEST(test_empty_file)
+{
+	struct conf_errors e;
+
+	rig_write(g_dir, "mcpvisor.conf", "");
+	ck_assert_ptr_null(load(&e));
+	ck_assert_uint_eq(e.n, 1);
+	ck_assert_ptr_nonnull(strstr(e.v[0], "the file is empty"));
+	conf_errors_free(&e);
+}
+END_TEST
+
 /* One more file, of the command line: as those that the conf names. */
 START_TEST(test_one_file_more)
 {
@@ -307,6 +320,7 @@ main(void)
 	tcase_add_test(tc, test_errors_of_all_files);
 	tcase_add_test(tc, test_folder);
 	tcase_add_test(tc, test_no_regular_files);
+	tcase_add_test(tc, test_empty_file);
 	tcase_add_test(tc, test_one_file_more);
 	tcase_add_test(tc, test_environment);
 	tcase_add_test(tc, test_defaults_of_imported);
