@@ -129,7 +129,9 @@ on_bad(void *arg, enum mv_err err, struct jtext id, bool is_reply, const char *l
 static void
 on_end(void *arg)
 {
-	(void)arg;
+	struct script *s = arg;
+
+	link_end_write(s->link, true);
 }
 
 static void
