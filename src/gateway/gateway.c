@@ -161,7 +161,7 @@ gateway_list(struct gateway *g, unsigned view, enum list_kind kind)
 	    .ttl_ms = g->settled ? catalog_ttl_ms(g->catalog, view, kind) : 0,
 	    .is_private = catalog_is_private(g->catalog, view, kind)};
 
-	gateway_baseline(g, view, kind);
+	gateway_note_given(g, view, kind);
 	for (size_t i = 0; i < g->n; i++)
 		if (catalog_shows_upstream(g->catalog, view, g->v[i]))
 			upstream_refresh_stale(g->v[i], kind);

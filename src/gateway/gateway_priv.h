@@ -51,6 +51,8 @@ struct view {
 	bool is_reserved; /* for a profile that is about to come */
 	size_t n_observers;
 	bool announced[LIST_MAX];
+	/* Somebody was given other bytes since: they hear of the next, whatever it is. */
+	bool differs[LIST_MAX];
 	uint64_t announced_hash[LIST_MAX];
 };
 
@@ -143,6 +145,8 @@ void gateway_views_set(struct gateway *g, const struct gateway_opts *o);
 void gateway_changed(struct gateway *g, enum list_kind kind);
 /* Sets the bytes that later changes are compared with, if there are none. */
 void gateway_baseline(struct gateway *g, unsigned view, enum list_kind kind);
+/* Somebody is given the list of a view as it is now. */
+void gateway_note_given(struct gateway *g, unsigned view, enum list_kind kind);
 /* A log message names no call: it is somebody's only if nobody else could have caused it:
  * the one call in flight, the one client that m is for or that is shown m's upstream, or
  * of all the one whose calls they are. */

@@ -161,6 +161,16 @@ gateway_baseline(struct gateway *g, unsigned view, enum list_kind kind)
 	v->announced_hash[kind] = catalog_hash(g->catalog, view, kind);
 }
 
+void
+gateway_note_given(struct gateway *g, unsigned view, enum list_kind kind)
+{
+	struct view *v = g->views[view];
+
+	gateway_baseline(g, view, kind);
+	v->differs[kind] |=
+	    v->announced_hash[kind] != catalog_hash(g->catalog, view, kind);
+}
+
 /* Bit 1 << kind of each list of a view that is not what it was; now it is. */
 static unsigned
 view_update(struct gateway *g, unsigned view)
@@ -174,8 +184,10 @@ view_update(struct gateway *g, unsigned view)
 		if ((g->burst_mask & 1u << k) == 0 || !v->announced[k])
 			continue;
 		hash = catalog_hash(g->catalog, view, (enum list_kind)k);
-		changed |= v->announced_hash[k] != hash ? 1u << k : 0;
+		if (v->announced_hash[k] != hash || v->differs[k])
+			changed |= 1u << k;
 		v->announced_hash[k] = hash;
+		v->differs[k] = false;
 	}
 	return changed;
 }

@@ -184,6 +184,27 @@ START_TEST(only_changes_of_the_own_view_are_told)
 END_TEST
 
 /* Where nobody listened for a while, the next change tells of what was missed. */
+/* Who was given what was there for a moment has to hear that it is gone. */
+START_TEST(a_change_and_back_is_told_to_who_saw_it)
+{
+	struct fleet *f = fleet_of_views();
+	struct hearer h[3];
+
+	for (unsigned i = 0; i < 3; i++)
+		hearer_init(&h[i], f, i);
+	fleet_list(f, 0, LIST_TOOLS, "a", "a2", NULL);
+	fleet_list(f, 0, LIST_TOOLS, "a", NULL);
+	assert_heard(f, h, 0, 0, 0);
+	fleet_list(f, 0, LIST_TOOLS, "a", "a2", NULL);
+	(void)gateway_list(f->g, DEV, LIST_TOOLS);
+	fleet_list(f, 0, LIST_TOOLS, "a", NULL);
+	assert_heard(f, h, 0, TOOLS, 0);
+	for (unsigned i = 0; i < 3; i++)
+		gateway_unobserve(f->g, &h[i].o);
+	fleet_free(f);
+}
+END_TEST
+
 START_TEST(who_comes_back_is_told)
 {
 	struct fleet *f = fleet_of_views();
@@ -499,6 +520,7 @@ main(void)
 	tcase_add_test(tc, each_view_shows_its_own);
 	tcase_add_test(tc, freshness_of_each_view);
 	tcase_add_test(tc, only_changes_of_the_own_view_are_told);
+	tcase_add_test(tc, a_change_and_back_is_told_to_who_saw_it);
 	tcase_add_test(tc, who_comes_back_is_told);
 	tcase_add_test(tc, observers_may_take_each_other_along);
 	tcase_add_test(tc, log_goes_to_the_only_one_who_sees_it);
