@@ -28,7 +28,7 @@ run)
 	mkdir -m 700 "$XDG_RUNTIME_DIR"
 	if [ -z "$conf" ]; then
 		conf=$BENCH_WORK/empty.conf
-		: >"$conf"
+		echo '# defaults' >"$conf"
 	fi
 	case $2 in
 	http)
