@@ -33,7 +33,7 @@
 #define GONE_BYTES  (LINE_LEN * 200000) /* no file is written anew below that */
 #define PURGE_FIRST 1024		/* nor are sessions looked through */
 #define PURGE_PAUSE 60			/* seconds */
-#define APPENDS_MAX 4
+#define APPENDS_MAX 100			/* each time somebody has just written it anew */
 #define GONE_BLOCK  512
 
 struct gone_session {
@@ -277,7 +277,9 @@ gone_copy_rest(int from, off_t at, int to)
 	return n == 0;
 }
 
-/* Under the lock of our file, which has the name. True: it is done. */
+/* Under the lock of our file, which has the name. The new one has a lock from before it
+ * gets the name until the rest is in it: else the next to write it anew could be done
+ * before. True: it is done. */
 static bool
 gone_replace(struct state *s)
 {
@@ -294,11 +296,12 @@ gone_replace(struct state *s)
 	buf_init(&lines, (size_t)LINE_LEN * STATE_GONE_MAX);
 	gone_put_lines(s, &lines);
 	ok = lines.err == MV_OK && state_write(fd, lines.data, lines.len) &&
-	     fcntl(fd, F_SETFL, O_APPEND) == 0 &&
+	     fcntl(fd, F_SETFL, O_APPEND) == 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
 	     renameat(s->dir, name, s->dir, GONE_NAME) == 0;
 	if (ok) {
 		if (!gone_copy_rest(s->gone_fd, read_to, fd))
 			state_complain(GONE_NAME);
+		(void)flock(fd, LOCK_UN);
 		LOG_DEBUG(
 		    "state", "ended sessions are written anew", "bytes=%zu", lines.len);
 		/* Closing the old file gives back its lock. */
@@ -373,13 +376,15 @@ state_mark_gone(void *state, uint64_t serial, uint64_t expires_s)
 	    line, sizeof(line), "%016" PRIx64 " %016" PRIx64 "\n", serial, expires_s);
 	for (int i = 0; i < APPENDS_MAX; i++) {
 		/* One write: others append too. */
-		if (write(s->gone_fd, line, LINE_LEN) != LINE_LEN) {
-			state_complain(GONE_NAME);
+		if (write(s->gone_fd, line, LINE_LEN) != LINE_LEN)
+			break;
+		/* What was in it before it lost its name is copied from it. */
+		if (gone_is_current(s, &size))
 			return;
-		}
-		if (gone_is_current(s, &size) || !gone_reopen(s))
+		if (!gone_reopen(s))
 			return;
 	}
+	state_complain(GONE_NAME);
 }
 
 bool
