@@ -9,13 +9,13 @@
  * they were typed.
  */
 #include "cli_priv.h"
+#include "nearest_priv.h"
 
 #include <string.h>
 
 #include "mcpvisor/json_scan.h"
 
-#define NEAR_MAX  3
-#define NEAR_NAME 128
+#define NEAR_MAX 3
 
 /* Types of a JSON schema, as bits. */
 static const struct {
@@ -205,56 +205,27 @@ cli_args_build(const struct cli_opts *o, const struct cli_tool *t, struct buf *o
 	return code;
 }
 
-/* Edits that turn one name into the other. */
-static unsigned
-name_distance(const char *a, const char *b)
-{
-	unsigned row[NEAR_NAME + 1];
-	size_t n = strlen(b);
-
-	if (n > NEAR_NAME || strlen(a) > NEAR_NAME)
-		return NEAR_NAME;
-	for (unsigned j = 0; j <= n; j++)
-		row[j] = j;
-	for (unsigned i = 1; *a; a++, i++) {
-		unsigned corner = row[0];
-
-		row[0] = i;
-		for (size_t j = 1; j <= n; j++) {
-			unsigned best = corner + (*a != b[j - 1]);
-
-			corner = row[j];
-			if (row[j] + 1 < best)
-				best = row[j] + 1;
-			if (row[j - 1] + 1 < best)
-				best = row[j - 1] + 1;
-			row[j] = best;
-		}
-	}
-	return row[n];
-}
-
 /* How far a name is from the wanted one; a name that contains it is near. */
-static unsigned
+static size_t
 name_rank(const char *name, const char *wanted)
 {
 	size_t n = strlen(wanted);
 
 	if (n >= 2 && strstr(name, wanted))
 		return 0;
-	return name_distance(name, wanted);
+	return nearest_distance(name, wanted);
 }
 
 void
 cli_print_unknown(const struct cli_opts *o, const struct cli_list *l)
 {
-	unsigned limit = (unsigned)(strlen(o->tool) / 3);
+	size_t limit = strlen(o->tool) / 3;
 	unsigned printed = 0;
 
 	if (limit < 2)
 		limit = 2;
 	fprintf(o->err, "mcpvisor: unknown tool \"%s\"", o->tool);
-	for (unsigned rank = 0; rank <= limit; rank++) {
+	for (size_t rank = 0; rank <= limit; rank++) {
 		for (size_t i = 0; i < l->n && printed < NEAR_MAX; i++) {
 			if (name_rank(l->v[i].name, o->tool) == rank)
 				fprintf(o->err, "%s%s",

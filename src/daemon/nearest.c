@@ -10,15 +10,16 @@
 #include <stdint.h>
 #include <string.h>
 
-#define WORD_MAX 64
+#define WORD_MAX 128
 
-/* Edits that turn one word into the other. */
-static size_t
-word_distance(const char *a, const char *b)
+size_t
+nearest_distance(const char *a, const char *b)
 {
 	size_t row[WORD_MAX + 1];
 	size_t n = strlen(b);
 
+	if (n > WORD_MAX || strlen(a) > WORD_MAX)
+		return SIZE_MAX;
 	for (size_t j = 0; j <= n; j++)
 		row[j] = j;
 	for (size_t i = 1; *a; a++, i++) {
@@ -45,16 +46,11 @@ nearest_word(const char *wrong, const char *const *words, size_t n)
 	const char *best = NULL;
 	size_t least = SIZE_MAX;
 
-	if (strlen(wrong) > WORD_MAX)
-		return NULL;
 	for (size_t i = 0; i < n; i++) {
-		size_t d;
+		size_t d = nearest_distance(wrong, words[i]);
 
-		if (strlen(words[i]) > WORD_MAX)
-			continue;
-		d = word_distance(wrong, words[i]);
 		/* More than half of it wrong is another word. */
-		if (d < least && d * 2 <= strlen(words[i])) {
+		if (d < least && d <= strlen(words[i]) / 2) {
 			best = words[i];
 			least = d;
 		}
