@@ -59,6 +59,10 @@ bool json_is_id(struct jtext t);
 /* Appends a form of an id that is equal for equal ids only: "s" + decoded text or
  * "i" + the digits ("-0" is "0"). t must satisfy json_is_id. */
 void json_id_key(struct jtext t, struct buf *out);
+/* Whether that form has other bytes than t, quotes and the first letter aside. */
+bool json_id_is_spelled(struct jtext t);
+/* Whether two ids, or two strings, are the same value, however they are written. */
+bool json_id_is_same(struct jtext a, struct jtext b);
 
 /* Writes a string with quotes. Invalid UTF-8 in s becomes U+FFFD. */
 void json_put_string(struct buf *out, const char *s, size_t n);

@@ -22,14 +22,6 @@
 /* As many are looked through; more get a table. */
 #define FEW_REQUESTS 8
 
-/* Whether the same id can be written in another way. */
-static bool
-id_has_variants(struct jtext id)
-{
-	return memchr(id.p, '\\', id.n) != NULL ||
-	       (id.n == 2 && memcmp(id.p, "-0", 2) == 0) || (id.n == 1 && id.p[0] == '0');
-}
-
 /* Of json_id_key's text. */
 static uint64_t
 id_hash(struct jtext id)
@@ -38,7 +30,7 @@ id_hash(struct jtext id)
 	struct buf key;
 	uint64_t h;
 
-	if (!id_has_variants(id)) {
+	if (!json_id_is_spelled(id)) {
 		h = hash_stable(HASH_STABLE_SEED, is_string ? "s" : "i", 1);
 		return is_string ? hash_stable(h, id.p + 1, id.n - 2)
 				 : hash_stable(h, id.p, id.n);
@@ -50,32 +42,13 @@ id_hash(struct jtext id)
 	return h;
 }
 
-static bool
-id_is_same(struct jtext a, struct jtext b)
-{
-	struct buf x, y;
-	bool same;
-
-	if (!id_has_variants(a) && !id_has_variants(b))
-		return a.n == b.n && memcmp(a.p, b.p, a.n) == 0;
-	buf_init(&x, CAP_ID_BYTES + 16);
-	buf_init(&y, CAP_ID_BYTES + 16);
-	json_id_key(a, &x);
-	json_id_key(b, &y);
-	same = x.err == MV_OK && y.err == MV_OK && x.len == y.len &&
-	       memcmp(x.data, y.data, x.len) == 0;
-	buf_fini(&x);
-	buf_fini(&y);
-	return same;
-}
-
 static struct request *
 request_find_hashed(struct client *c, struct jtext id, uint64_t h)
 {
 	bool few = c->by_id == NULL;
 	struct request *r = few ? c->requests : idmap_get(c->by_id, h);
 
-	while (r != NULL && (r->id_hash != h || !id_is_same(r->id, id)))
+	while (r != NULL && (r->id_hash != h || !json_id_is_same(r->id, id)))
 		r = few ? r->next : r->same_hash;
 	return r;
 }

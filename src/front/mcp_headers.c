@@ -69,25 +69,6 @@ schema_may_annotate(struct jtext t)
 	       memmem(t.p, t.n, "\\u", 2) != NULL;
 }
 
-static bool
-key_is_equal(struct jtext a, struct jtext b)
-{
-	struct buf x, y;
-	bool same;
-
-	if (memchr(a.p, '\\', a.n) == NULL && memchr(b.p, '\\', b.n) == NULL)
-		return a.n == b.n && memcmp(a.p, b.p, a.n) == 0;
-	buf_init(&x, a.n + 1);
-	buf_init(&y, b.n + 1);
-	json_id_key(a, &x);
-	json_id_key(b, &y);
-	same = x.err == MV_OK && y.err == MV_OK && x.len == y.len &&
-	       memcmp(x.data, y.data, x.len) == 0;
-	buf_fini(&x);
-	buf_fini(&y);
-	return same;
-}
-
 /* The first member of that key, and whether there are more. */
 static struct jtext
 member_at(struct jtext object, struct jtext wanted, bool *doubled)
@@ -99,7 +80,7 @@ member_at(struct jtext object, struct jtext wanted, bool *doubled)
 		return found;
 	json_iter_init(&it, object);
 	while (json_next_member(&it, &key, &value)) {
-		if (!key_is_equal(key, wanted))
+		if (!json_id_is_same(key, wanted))
 			continue;
 		if (found.n != 0)
 			*doubled = true;

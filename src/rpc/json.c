@@ -341,3 +341,28 @@ json_id_key(struct jtext t, struct buf *out)
 	else
 		buf_add(out, t.p, t.n);
 }
+
+bool
+json_id_is_spelled(struct jtext t)
+{
+	return memchr(t.p, '\\', t.n) != NULL || (t.n == 2 && memcmp(t.p, "-0", 2) == 0);
+}
+
+bool
+json_id_is_same(struct jtext a, struct jtext b)
+{
+	struct buf x, y;
+	bool same;
+
+	if (!json_id_is_spelled(a) && !json_id_is_spelled(b))
+		return a.n == b.n && memcmp(a.p, b.p, a.n) == 0;
+	buf_init(&x, a.n + 1);
+	buf_init(&y, b.n + 1);
+	json_id_key(a, &x);
+	json_id_key(b, &y);
+	same = x.err == MV_OK && y.err == MV_OK && x.len == y.len &&
+	       memcmp(x.data, y.data, x.len) == 0;
+	buf_fini(&x);
+	buf_fini(&y);
+	return same;
+}

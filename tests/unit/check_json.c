@@ -197,6 +197,7 @@ static const struct {
     {"\"1\"", "s1", 2},
     {"\"\"", "s", 1},
     {"\"\\u0061\"", "sa", 2},
+    {"\"a\"", "sa", 2},
     {"\"a\\u0000b\"", "sa\0b", 4},
     {"\"\\ud800\"", "s\xed\xa0\x80", 4},
     {"\"\\ud801\"", "s\xed\xa0\x81", 4},
@@ -210,6 +211,22 @@ static const struct {
     {"[1]", NULL, 0},
     {"", NULL, 0},
 };
+
+/* Same value and same key are one. */
+START_TEST(ids_are_the_same_however_spelled)
+{
+	struct jtext a = text_of(ids[_i].text);
+
+	for (size_t k = 0; k < sizeof(ids) / sizeof(ids[0]); k++) {
+		bool same = ids[_i].key != NULL && ids[k].key != NULL &&
+			    ids[_i].n == ids[k].n &&
+			    memcmp(ids[_i].key, ids[k].key, ids[k].n) == 0;
+
+		if (ids[_i].key != NULL && ids[k].key != NULL)
+			ck_assert_int_eq(json_id_is_same(a, text_of(ids[k].text)), same);
+	}
+}
+END_TEST
 
 START_TEST(makes_keys_of_ids)
 {
@@ -414,6 +431,7 @@ main(void)
 	tcase_add_test(tc, compares_strings);
 	tcase_add_loop_test(tc, reads_integers, 0, ROWS(ints));
 	tcase_add_loop_test(tc, makes_keys_of_ids, 0, ROWS(ids));
+	tcase_add_loop_test(tc, ids_are_the_same_however_spelled, 0, ROWS(ids));
 	tcase_add_test(tc, bounds_ids);
 	tcase_add_loop_test(tc, writes_strings, 0, ROWS(writes));
 	tcase_add_loop_test(tc, cuts_members, 0, ROWS(cuts));
