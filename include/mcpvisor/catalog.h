@@ -66,6 +66,10 @@ struct route *catalog_match_template(struct catalog *c, unsigned view, struct jt
 /* Whether a view shows anything of u at all. */
 bool catalog_shows_upstream(
     const struct catalog *c, unsigned view, const struct upstream *u);
+/* Whether a view could show a tool or prompt of u that no list has yet: name is the
+ * published one, own what follows its prefix. */
+bool catalog_may_show_name(const struct catalog *c, unsigned view, enum list_kind kind,
+    const struct upstream *u, struct jtext name, struct jtext own);
 /* Whether a view shows a resource of u that no list has, by its URI as published or as
  * u knows it: rules of the view are for the published one. */
 bool catalog_shows_uri(

@@ -18,6 +18,9 @@ bool glob_match(const char *pattern, const char *text, size_t n);
  * idempotent and open-world; a read-only one is neither destructive nor idempotent,
  * whatever it says. Spec: ToolAnnotations. */
 bool filter_allows(const struct filter *f, struct jtext name, struct jtext annotations);
+/* The same for something of which no more than the name is known: false only where
+ * nothing of that name could pass, whatever its annotations. */
+bool filter_may_allow(const struct filter *f, struct jtext name);
 /* Whether a pattern is one: not empty, and after @ a word that is known. */
 bool filter_pattern_is_valid(const char *pattern);
 

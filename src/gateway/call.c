@@ -311,13 +311,15 @@ call_suspect(struct call *c, const struct upstream_call *req)
 		struct upstream *u = gateway_upstream(c->g, i);
 		const struct upstream_conf *conf = upstream_conf_of(u);
 
-		if (upstream_list(u, kind)->is_known ||
-		    !catalog_shows_upstream(gateway_catalog(c->g), call_view(c), u))
+		if (upstream_list(u, kind)->is_known)
 			continue;
 		buf_reset(&prefix);
 		naming_prefix(conf->name, conf->prefix, &prefix);
-		if (prefix.len > 0 && name.n > prefix.len &&
-		    memcmp(name.p, prefix.data, prefix.len) == 0)
+		if (prefix.len == 0 || name.n <= prefix.len ||
+		    memcmp(name.p, prefix.data, prefix.len) != 0)
+			continue;
+		if (catalog_may_show_name(gateway_catalog(c->g), call_view(c), kind, u,
+			name, (struct jtext){name.p + prefix.len, name.n - prefix.len}))
 			found = u;
 	}
 	buf_fini(&prefix);

@@ -9,7 +9,9 @@
  */
 #include "catalog_priv.h"
 
+#include "mcpvisor/caps.h"
 #include "mcpvisor/log.h"
+#include "mcpvisor/naming.h"
 #include "mcpvisor/shape.h"
 
 #include <string.h>
@@ -60,6 +62,31 @@ catalog_shows_upstream(const struct catalog *c, unsigned view, const struct upst
 
 	return view < c->n_views &&
 	       (p == NULL || profile_has_upstream(p, upstream_name(u)));
+}
+
+bool
+catalog_may_show_name(const struct catalog *c, unsigned view, enum list_kind kind,
+    const struct upstream *u, struct jtext name, struct jtext own)
+{
+	const struct upstream_conf *conf = upstream_conf_of(u);
+	const struct profile_conf *p = catalog_profile(c, view);
+	const struct filter *mine = catalog_conf_filter(conf, kind);
+	const struct filter *f = p != NULL ? catalog_profile_filter(p, kind) : NULL;
+	struct buf original;
+	bool may;
+
+	if (!catalog_shows_upstream(c, view, u) ||
+	    (f != NULL && !filter_may_allow(f, name)))
+		return false;
+	/* Of a renamed one the rule is for another name: that is for its list to say. */
+	if (mine == NULL || conf->n_shapes > 0)
+		return true;
+	buf_init(&original, CAP_URI_BYTES);
+	naming_unmap(own.p, own.n, &original);
+	may = original.err != MV_OK ||
+	      filter_may_allow(mine, (struct jtext){original.data, original.len});
+	buf_fini(&original);
+	return may;
 }
 
 struct jtext

@@ -125,6 +125,23 @@ filter_allows(const struct filter *f, struct jtext name, struct jtext annotation
 	return f->allow == NULL || any_fits(f->allow, name, annotations);
 }
 
+static bool
+any_name_fits(char *const *patterns, struct jtext name, bool hints_fit)
+{
+	for (; *patterns != NULL; patterns++)
+		if (**patterns == '@' ? hints_fit : glob_match(*patterns, name.p, name.n))
+			return true;
+	return false;
+}
+
+bool
+filter_may_allow(const struct filter *f, struct jtext name)
+{
+	if (f->deny != NULL && any_name_fits(f->deny, name, false))
+		return false;
+	return f->allow == NULL || any_name_fits(f->allow, name, true);
+}
+
 bool
 profile_has_upstream(const struct profile_conf *p, const char *name)
 {

@@ -179,6 +179,46 @@ START_TEST(no_wait_for_one_that_is_down)
 }
 END_TEST
 
+static char **
+one_pattern(const char *s)
+{
+	char **v = mem_xcalloc(2, sizeof(*v));
+
+	v[0] = mem_xstrdup(s);
+	return v;
+}
+
+/* What a profile or the upstream's own rules hide is unknown, not out of order. */
+START_TEST(hidden_is_unknown_also_of_one_that_is_down)
+{
+	struct fleet_conf *fc = fleet_conf_new(2);
+	struct fleet *f;
+	struct caller k;
+	struct profile_conf *p = fleet_conf_profile(fc, "default", "*");
+
+	p->tools.deny = one_pattern("alpha__a");
+	fleet_conf_profile(fc, "safe", "*")->tools.allow = one_pattern("@read_only");
+	fc->confs[0]->tools.deny = one_pattern("b*");
+	f = fleet_from(fc);
+	gateway_start(f->g);
+	for (unsigned i = 0; i < 2; i++)
+		fake_upstream_set_state(f->u[i], UPSTREAM_ST_PARKED, "died");
+	fake_loop_advance(f->loop, FLEET_WAIT_MS + 1);
+	ck_assert_int_eq(caller_start(f, &k, "tools/call", CALL_ALPHA), MV_NOT_FOUND);
+	call_fini(&k.c);
+	ck_assert_int_eq(
+	    caller_start(f, &k, "tools/call", "{\"name\":\"alpha__b2\"}"), MV_NOT_FOUND);
+	call_fini(&k.c);
+	ck_assert_int_eq(
+	    caller_start(f, &k, "tools/call", "{\"name\":\"alpha__c\"}"), MV_PARKED);
+	call_fini(&k.c);
+	/* What it says of itself nobody knows. */
+	ck_assert_int_eq(caller_start_in(f, &k, 1, "tools/call", CALL_ALPHA), MV_PARKED);
+	call_fini(&k.c);
+	fleet_free(f);
+}
+END_TEST
+
 START_TEST(refused_after_the_wait)
 {
 	struct fleet *f = fleet_started(2);
@@ -307,6 +347,7 @@ main(void)
 	tcase_add_loop_test(tc, wait_is_over, 0, (int)(sizeof(ends) / sizeof(ends[0])));
 	tcase_add_test(tc, bytes_that_wait_are_bounded);
 	tcase_add_test(tc, no_wait_for_one_that_is_down);
+	tcase_add_test(tc, hidden_is_unknown_also_of_one_that_is_down);
 	tcase_add_test(tc, refused_after_the_wait);
 	tcase_add_test(tc, bad_params_do_not_wait);
 	tcase_add_test(tc, no_memory_to_wait_with);
