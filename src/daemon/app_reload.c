@@ -76,24 +76,18 @@ static bool
 reload_listen(struct server *s, const struct fleet *f, struct buf *why)
 {
 	struct mv_errtext et = {.line = 0};
-	size_t n = 0;
-	struct endpoint_listen *rows;
 	bool ok;
 
 	/* The defaults were bound as far as they could be. */
 	if (s->a->listen[0] != NULL ||
 	    (f->conf->n_listen == 0 && s->fleet->conf->n_listen == 0))
 		return true;
-	rows = server_rows(s, f, &n, &et);
-	ok = rows != NULL && endpoint_http_set_listen(s->endpoint, rows, n, &et) == MV_OK;
-	if (ok) {
-		server_log_addresses(s);
-	} else {
+	ok = server_listen(s, f, &et);
+	if (!ok) {
 		gateway_unreserve_views(s->gateway);
 		buf_addf(
 		    why, "listen: %s%s%s\n", et.file, et.file[0] ? ": " : "", et.message);
 	}
-	mem_free(rows);
 	return ok;
 }
 

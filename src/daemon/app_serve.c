@@ -139,7 +139,9 @@ rows_of_app(const struct app *a, struct endpoint_listen *rows, struct mv_errtext
 	return n;
 }
 
-struct endpoint_listen *
+/* The rows that a conf and the command line make together: one allocation, for
+ * mem_free. Views of profiles that the gateway does not know yet are reserved. */
+static struct endpoint_listen *
 server_rows(
     const struct server *s, const struct fleet *f, size_t *n, struct mv_errtext *et)
 {
@@ -210,7 +212,7 @@ address_is_told(const struct server *s, size_t i)
 	return false;
 }
 
-void
+static void
 server_log_addresses(const struct server *s)
 {
 	const char *bound;
@@ -221,29 +223,37 @@ server_log_addresses(const struct server *s)
 			    LOG_ESC(bound, strlen(bound)));
 }
 
+bool
+server_listen(struct server *s, const struct fleet *f, struct mv_errtext *et)
+{
+	size_t n = 0;
+	struct endpoint_listen *rows = server_rows(s, f, &n, et);
+	bool by_default = s->a->listen[0] == NULL && f->conf->n_listen == 0;
+	bool ok = rows != NULL;
+
+	if (ok)
+		ok = endpoint_http_set_listen(s->endpoint, rows, n, et) == MV_OK;
+	/* Another one may serve at the default socket already; this one has its port. */
+	if (!ok && rows != NULL && by_default && n > 1) {
+		LOG_NOTICE("serve", "goes on without a socket", "reason=%s",
+		    LOG_ESC(et->message, strlen(et->message)));
+		ok = endpoint_http_set_listen(s->endpoint, rows, 1, et) == MV_OK;
+	}
+	if (ok)
+		server_log_addresses(s);
+	mem_free(rows);
+	return ok;
+}
+
 static bool
 serve_listen(struct server *s)
 {
 	struct mv_errtext et = {.line = 0};
-	size_t n = 0;
-	struct endpoint_listen *rows = server_rows(s, s->fleet, &n, &et);
-	bool by_default = s->a->listen[0] == NULL && s->fleet->conf->n_listen == 0;
-	bool ok = rows != NULL;
+	bool ok = server_listen(s, s->fleet, &et);
 
-	if (ok)
-		ok = endpoint_http_set_listen(s->endpoint, rows, n, &et) == MV_OK;
-	/* Another one may serve at the default socket already; this one has its port. */
-	if (!ok && rows != NULL && by_default && n > 1) {
-		LOG_NOTICE("serve", "goes on without a socket", "reason=%s",
-		    LOG_ESC(et.message, strlen(et.message)));
-		ok = endpoint_http_set_listen(s->endpoint, rows, 1, &et) == MV_OK;
-	}
 	if (!ok)
 		fprintf(stderr, "mcpvisor serve: %s%s%s\n", et.file,
 		    et.file[0] ? ": " : "", et.message);
-	else
-		server_log_addresses(s);
-	mem_free(rows);
 	return ok;
 }
 

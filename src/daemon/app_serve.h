@@ -29,14 +29,11 @@ struct server {
 
 /* app_serve.c */
 
-/* The rows that a conf and the command line make together: one allocation, for
- * mem_free. reserve: views of profiles that the gateway does not know yet are asked for
- * at it. */
-struct endpoint_listen *server_rows(
-    const struct server *s, const struct fleet *f, size_t *n, struct mv_errtext *et);
+/* Serves where f and the command line say. False with *et: an address says no, and
+ * nothing has changed but for views that were reserved. */
+bool server_listen(struct server *s, const struct fleet *f, struct mv_errtext *et);
 void server_put_endpoint_opts(
     const struct server *s, const struct fleet *f, struct endpoint_http_opts *o);
-void server_log_addresses(const struct server *s);
 
 /* app_reload.c */
 
