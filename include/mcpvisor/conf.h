@@ -3,7 +3,7 @@
  * The conf: a file (libconfig), a folder with one file per upstream beside it, and the
  * mcpServers files that it names, read into one snapshot.
  *
- * Every option is a row of src/daemon/conf_table.h, which parser, defaults, conf_dump,
+ * Every option is a row of src/daemon/option_table.h, which parser, defaults, conf_dump,
  * the sample and mcpvisor.conf(5) share.
  */
 #ifndef MCPVISOR_CONF_H

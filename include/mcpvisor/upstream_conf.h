@@ -18,6 +18,10 @@ enum start_mode { START_EAGER, START_ON_USE };
 /* What a client's call to a tool gets when the upstream fails. */
 enum failure_mode { FAILURE_ERROR, FAILURE_TOOL_ERROR };
 
+/* The words of files for them, in the order of the enum, NULL-terminated. */
+extern const char *const era_words[], *const isolation_words[],
+					  *const start_words[], *const failure_words[];
+
 /* Patterns: names with * and ?, or @read_only, @destructive, @idempotent, @open_world for
  * what a tool's annotations say. Both NULL-terminated or NULL. */
 struct filter {
@@ -86,6 +90,9 @@ bool upstream_conf_is_same_process(
 /* The shape of the tool with this name (decoded); NULL if there is none. */
 const struct tool_shape *upstream_conf_shape(
     const struct upstream_conf *c, const char *tool, size_t n);
+/* What is wrong with a prefix of names, or of URIs, without showing it; NULL: nothing. */
+const char *upstream_conf_check_prefix(const char *s);
+const char *upstream_conf_check_uri_prefix(const char *s);
 void filter_free(struct filter *f); /* what it points to */
 
 #endif

@@ -8,7 +8,7 @@
  */
 #include "conf_priv.h"
 
-#include "conf_table.h"
+#include "option_table.h"
 #include "nearest_priv.h"
 
 #include <stdio.h>

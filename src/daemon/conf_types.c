@@ -21,11 +21,6 @@ static const char *const format_names[] = {
     LOG_FORMATS(X)
 #undef X
 	NULL};
-static const char *const era_names[] = {"auto", "legacy", "modern", NULL};
-static const char *const isolation_names[] = {"auto", "shared", "session", "call", NULL};
-static const char *const start_names[] = {"eager", "on_use", NULL};
-static const char *const failure_names[] = {"error", "tool_error", NULL};
-
 #define NUMBER_TYPE(text, want, type, u, per)                                            \
 	{                                                                                \
 		text, want, sizeof(type), conf_parse_##u, conf_put_##u, NULL, NULL,      \
@@ -69,17 +64,17 @@ const struct conf_type conf_types[CONF_TY_MAX] = {
 	sizeof(uint32_t), conf_parse_mode, conf_put_mode, NULL, NULL, NULL, 0},
     [CONF_TY_LOG_LEVEL] = ENUM_TYPE(level_names),
     [CONF_TY_LOG_FORMAT] = ENUM_TYPE(format_names),
-    [CONF_TY_ERA] = ENUM_TYPE(era_names),
-    [CONF_TY_ISOLATION] = ENUM_TYPE(isolation_names),
-    [CONF_TY_START] = ENUM_TYPE(start_names),
-    [CONF_TY_FAILURE] = ENUM_TYPE(failure_names),
+    [CONF_TY_ERA] = ENUM_TYPE(era_words),
+    [CONF_TY_ISOLATION] = ENUM_TYPE(isolation_words),
+    [CONF_TY_START] = ENUM_TYPE(start_words),
+    [CONF_TY_FAILURE] = ENUM_TYPE(failure_words),
     [CONF_TY_STRING] = STRING_TYPE("string", NULL),
     [CONF_TY_PATH] = STRING_TYPE("path", NULL),
     [CONF_TY_NAME] = STRING_TYPE("name", conf_check_name),
     [CONF_TY_ADDRESS] = STRING_TYPE("address", conf_check_address),
     [CONF_TY_HTTP_PATH] = STRING_TYPE("URL path", conf_check_http_path),
-    [CONF_TY_PREFIX] = STRING_TYPE("prefix", conf_check_prefix),
-    [CONF_TY_URI_PREFIX] = STRING_TYPE("URI prefix", conf_check_uri_prefix),
+    [CONF_TY_PREFIX] = STRING_TYPE("prefix", upstream_conf_check_prefix),
+    [CONF_TY_URI_PREFIX] = STRING_TYPE("URI prefix", upstream_conf_check_uri_prefix),
     [CONF_TY_COMMAND] = {"string", "a string", sizeof(char **), conf_parse_command,
 	conf_put_command, NULL, NULL, NULL, 0},
     [CONF_TY_STRINGS] = LIST_TYPE("array of strings", NULL),
@@ -159,29 +154,6 @@ conf_check_http_path(const char *s)
 		return "is not a path: it begins with / and has 256 bytes at most";
 	if (s[strspn(s, LETTERS_DIGITS "/-._~!$&'()*+,;=:@")])
 		return "has a character that a path cannot have as it is";
-	return NULL;
-}
-
-const char *
-conf_check_prefix(const char *s)
-{
-	if (strlen(s) > CAP_NAME_BYTES / 2)
-		return "is longer than 24 characters";
-	if (s[strspn(s, LETTERS_DIGITS "_-")])
-		return "may have letters, digits, _ and - only";
-	return NULL;
-}
-
-const char *
-conf_check_uri_prefix(const char *s)
-{
-	if (strlen(s) > 256)
-		return "is longer than 256 bytes";
-	/* What it is put before begins with a scheme: so must the whole. */
-	if (!((*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z')))
-		return "does not begin with a letter";
-	if (s[strspn(s, LETTERS_DIGITS "-._~:/?#[]@!$&'()*+,;=%")])
-		return "has a character that a URI cannot have";
 	return NULL;
 }
 

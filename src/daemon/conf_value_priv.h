@@ -56,8 +56,6 @@ int conf_enum(
 const char *conf_check_name(const char *s);
 const char *conf_check_address(const char *s);
 const char *conf_check_http_path(const char *s);
-const char *conf_check_prefix(const char *s);
-const char *conf_check_uri_prefix(const char *s);
 const char *conf_check_pattern(const char *s);
 
 #endif

@@ -15,6 +15,44 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const era_words[] = {
+    [ERA_AUTO] = "auto", [ERA_LEGACY] = "legacy", [ERA_MODERN] = "modern", NULL};
+const char *const isolation_words[] = {[ISOLATION_AUTO] = "auto",
+    [ISOLATION_SHARED] = "shared",
+    [ISOLATION_SESSION] = "session",
+    [ISOLATION_CALL] = "call",
+    NULL};
+const char *const start_words[] = {
+    [START_EAGER] = "eager", [START_ON_USE] = "on_use", NULL};
+const char *const failure_words[] = {
+    [FAILURE_ERROR] = "error", [FAILURE_TOOL_ERROR] = "tool_error", NULL};
+
+#define LETTERS	       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define LETTERS_DIGITS LETTERS "0123456789"
+
+const char *
+upstream_conf_check_prefix(const char *s)
+{
+	if (strlen(s) > CAP_NAME_BYTES / 2)
+		return "is longer than 24 characters";
+	if (s[strspn(s, LETTERS_DIGITS "_-")])
+		return "may have letters, digits, _ and - only";
+	return NULL;
+}
+
+const char *
+upstream_conf_check_uri_prefix(const char *s)
+{
+	if (strlen(s) > 256)
+		return "is longer than 256 bytes";
+	/* What it is put before begins with a scheme: so must the whole. */
+	if (*s == '\0' || !strchr(LETTERS, *s))
+		return "does not begin with a letter";
+	if (s[strspn(s, LETTERS_DIGITS "-._~:/?#[]@!$&'()*+,;=%")])
+		return "has a character that a URI cannot have";
+	return NULL;
+}
+
 struct upstream_conf *
 upstream_conf_new(const char *name)
 {

@@ -82,6 +82,8 @@ static const struct {
 	"mcpvisor.rescue_errors is neither true nor false"},
     {"{\"command\":\"x\",\"mcpvisor\":{\"uri_prefix\":1}}", MV_CONF,
 	"mcpvisor.uri_prefix is not a string"},
+    {"{\"command\":\"x\",\"mcpvisor\":{\"uri_prefix\":\"1+\"}}", MV_CONF,
+	"mcpvisor.uri_prefix does not begin with a letter"},
     {"{\"command\":\"x\",\"mcpvisor\":{\"uri_prefix\":\"a b\"}}", MV_CONF,
 	"mcpvisor.uri_prefix has a character"},
     {"{\"command\":\"x\",\"mcpvisor\":{\"queue_bytes\":0}}", MV_CONF,

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/daemon/conf_table.h"
+#include "../../src/daemon/option_table.h"
 #include "import_rig.h"
 #include "temp_rig.h"
 
