@@ -2,86 +2,15 @@
 /* SPDX-License-Identifier: MIT */
 /* What an upstream makes of what an earlier process left, and when it tells what it
  * leaves. */
-#include "fake/fake_upstream_owner.h"
+#include "memory_rig.h"
 
-#include "mcpvisor/caps.h"
-#include "mcpvisor/mem.h"
-
-#include <check.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#define ALL                                                                              \
-	"{\"tools\":{\"listChanged\":true},\"prompts\":{},\"resources\":{\"subscribe\":" \
-	"true},\"logging\":{}}"
-#define HEAD(era, rev, caps, tools)                                                      \
-	"{\"mcpvisor_memory\":1,\"era\":\"" era "\",\"revision\":\"" rev                 \
-	"\",\"capabilities\":[" caps "],\"lists\":{\"tools\":" tools                     \
-	",\"prompts\":{\"count\":0,\"private\":false},\"resources\":{\"count\":0,"       \
-	"\"private\":false},\"resourceTemplates\":{\"count\":0,\"private\":false}}}\n"
-#define TOOLS_CAP  "\"tools\""
-#define LIST_OF(n) "{\"count\":" #n ",\"private\":true}"
-#define MEMORY(era, rev)                                                                 \
-	HEAD(era, rev, TOOLS_CAP, LIST_OF(1))                                            \
-	"\"\"\n"                                                                         \
-	"12 {\"name\":\"a\"}\n"
-#define OF_LEGACY MEMORY("legacy", "2025-06-18")
-#define OF_MODERN MEMORY("modern", "2026-07-28")
-#define ONE	  "{\"tools\":[{\"name\":\"a\"}]}"
+#define ONE "{\"tools\":[{\"name\":\"a\"}]}"
 #define IS_MODERN                                                                        \
 	"{\"supportedVersions\":[\"2026-07-28\"],\"capabilities\":{\"tools\":{}}}"
 #define IS_LEGACY "{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{\"tools\":{}}}"
 #define CALL                                                                             \
-	"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/"                              \
-	"call\",\"params\":{\"name\":\"t\"}}"
-
-static enum mv_err
-take(struct uowner *o, const char *p, size_t n)
-{
-	char *copy = mem_xalloc(n + 1); /* no byte more may be read */
-	enum mv_err err;
-
-	memcpy(copy, p, n);
-	err = upstream_take_memory(o->u, copy, n);
-	mem_free(copy);
-	return err;
-}
-
-static void
-take_ok(struct uowner *o, const char *text)
-{
-	ck_assert_int_eq(take(o, text, strlen(text)), MV_OK);
-}
-
-static struct buf
-memory_of(const struct uowner *o)
-{
-	struct buf b;
-
-	buf_init(&b, CAP_MEMORY_BYTES);
-	upstream_put_memory(o->u, &b);
-	ck_assert_int_eq(b.err, MV_OK);
-	return b;
-}
-
-static void
-answer_lists(struct uowner *o, const char *odd)
-{
-	char text[4096];
-
-	for (unsigned k = 0; k < LIST_MAX; k++) {
-		struct lister *l = &o->u->listers[k];
-
-		if (!l->running)
-			continue;
-		(void)snprintf(text, sizeof(text), "{\"%s\":%s,\"cacheScope\":\"%s\"}",
-		    list_member(l->kind), k == LIST_TOOLS ? odd : "[]",
-		    k == LIST_TOOLS ? "public" : "private");
-		uowner_answer(o, l->req.id, text);
-	}
-	fake_link_forget_all();
-}
+	"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\","                       \
+	"\"params\":{\"name\":\"t\"}}"
 
 /* ---- what comes of it ---- */
 

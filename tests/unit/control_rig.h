@@ -209,19 +209,6 @@ ask(int fd, const char *request)
 	return hear(fd);
 }
 
-static inline int
-run_suite(Suite *suite, TCase *tc)
-{
-	SRunner *r = srunner_create(suite);
-	int failed;
-
-	tcase_set_timeout(tc, 60);
-	tcase_add_checked_fixture(tc, setup, teardown);
-	suite_add_tcase(suite, tc);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+#include "suite_rig.h"
 
 #endif

@@ -215,19 +215,6 @@ connect_kind(int kind, int fd[2])
 		    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);
 }
 
-static inline int
-run_suite(Suite *suite, TCase *tc)
-{
-	SRunner *r = srunner_create(suite);
-	int failed;
-
-	tcase_set_timeout(tc, 60);
-	tcase_add_checked_fixture(tc, setup, teardown);
-	suite_add_tcase(suite, tc);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+#include "suite_rig.h"
 
 #endif
