@@ -8,8 +8,8 @@
  */
 #include "conf_priv.h"
 
-#include "option_table.h"
 #include "nearest_priv.h"
+#include "option_table.h"
 
 #include <stdio.h>
 #include <stdlib.h>
