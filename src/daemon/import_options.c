@@ -115,12 +115,11 @@ option_read_text(struct upstream_conf *c, const struct option *o, const json_t *
 {
 	const char *s = json_string_value(v);
 	const char *wrong = s ? o->check(s) : "is not a string";
-	char *copy;
+	void *member = (char *)c + o->offset;
 
 	if (wrong)
 		return option_refuse(c, o, "%s", wrong);
-	copy = mem_xstrdup(s);
-	memcpy((char *)c + o->offset, &copy, sizeof copy);
+	*(char **)member = mem_xstrdup(s);
 	return true;
 }
 
