@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Listening sockets: TCP and unix, accepting without ever spinning. */
+/* Listening sockets: TCP and unix, accepting without ever spinning: out of descriptors,
+ * or when the socket fails by itself, it looks away for a second. */
 #ifndef MCPVISOR_LISTENER_H
 #define MCPVISOR_LISTENER_H
 
@@ -32,9 +33,6 @@ enum mv_err listener_set_access(struct listener *l, unsigned mode, const char *g
     struct mv_errtext *et) MCPVISOR_MUST_CHECK;
 /* Closes; a unix socket's file goes if we made it. */
 void listener_free(struct listener *l);
-/* Stops accepting for a while (too many connections). Out of descriptors does so by
- * itself, for a second. */
-void listener_pause(struct listener *l, bool paused);
 /* Whether address names the very socket: the text it was made from, or where it is bound;
  * not one of ours whose file has gone. */
 bool listener_serves(const struct listener *l, const char *address);

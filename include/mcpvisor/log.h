@@ -30,7 +30,9 @@ struct log_site {
 	unsigned suppressed;
 };
 
-/* Takes over fd 2 (a non-blocking description of its own where /proc allows). */
+/* Takes over fd 2 (a non-blocking description of its own where /proc allows). Of 0, 1
+ * and 2 what is closed becomes /dev/null, so that no other file gets their numbers: to be
+ * called before anything is opened. */
 void log_open(enum log_level max);
 void log_set_level(enum log_level max);
 bool log_is_on(enum log_level level); /* of any module */
@@ -52,7 +54,7 @@ enum log_format {
 	    LOG_FMT_MAX
 };
 void log_set_format(enum log_format f);
-/* Lines and seconds that a site may write which says nothing of its own; 0: as built. */
+/* Lines in a period for a site that says nothing of its own; 0: as built. */
 void log_set_limit(unsigned burst, unsigned period_ms);
 /* "error", "warning", ...; false when the name is none of them. */
 bool log_level_parse(const char *name, enum log_level *level);
@@ -87,7 +89,7 @@ const char *log_escape(const char *p, size_t n);
 		if (log_is_on(LOG_LV_DEBUG))                                             \
 			log_event(LOG_LV_DEBUG, module, event, __VA_ARGS__);             \
 	} while (0)
-/* Ten lines in ten seconds from this place. */
+/* As many lines from this place as log_set_limit says, ten in ten seconds else. */
 #define LOG_LIMITED(level, module, event, ...)                                           \
 	do {                                                                             \
 		static struct log_site log_site_;                                        \

@@ -25,9 +25,11 @@ void mac_sign(
 bool mac_verify(const struct mac_key *k, const void *p, size_t n,
     const unsigned char *mac, size_t n_mac);
 void base64url_put(struct buf *out, const void *p, size_t n); /* no padding */
-/* False (out unchanged) for anything that base64url_put does not write. */
+/* Appends. False for anything that base64url_put does not write (nothing is appended
+ * then), and where out cannot hold the bytes (its error says which). */
 bool base64url_take(struct buf *out, const char *p, size_t n);
-/* The standard alphabet with padding, strict (RFC 4648 section 4). */
+/* The same for the standard alphabet with padding (RFC 4648 section 4). */
 bool base64_take(struct buf *out, const char *p, size_t n);
+void base64_put(struct buf *out, const void *p, size_t n);
 
 #endif

@@ -68,8 +68,8 @@ bool proc_signal_group(struct proc *p, int signo);
 /* True while a process other than the guard is in the group (looks at /proc). */
 bool proc_group_is_alive(const struct proc *p);
 /* KILLs what is left of the group, guard included, and forgets it; what has come to us
- * and lives on in a session of its own is logged once ("left running"). No callback
- * comes after. Allowed inside callbacks. The exit status of a live child is
+ * and lives on in a session of its own is logged once, after the turn ("left running").
+ * No callback comes after. Allowed inside callbacks. The exit status of a live child is
  * reaped silently later. */
 void proc_free(struct proc *p);
 

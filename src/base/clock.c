@@ -34,18 +34,28 @@ clock_set_source(uint64_t (*fn)(void))
 	g_clock_source = fn;
 }
 
+void
+clock_random_bytes(void *p, size_t n)
+{
+	ssize_t got;
+
+	MCPVISOR_ASSERT(n <= 256);
+	do {
+		got = getrandom(p, n, 0);
+	} while (got < 0 && errno == EINTR);
+	MCPVISOR_ASSERT(got == (ssize_t)n);
+}
+
 uint32_t
 clock_random(uint32_t limit)
 {
 	uint32_t r, below;
-	ssize_t n;
 
 	MCPVISOR_ASSERT(limit > 0);
 	/* 2^32 mod limit: draws below it would favour the small remainders. */
 	below = -limit % limit;
 	do {
-		n = getrandom(&r, sizeof(r), 0);
-		MCPVISOR_ASSERT(n == (ssize_t)sizeof(r) || (n < 0 && errno == EINTR));
-	} while (n < 0 || r < below);
+		clock_random_bytes(&r, sizeof(r));
+	} while (r < below);
 	return r % limit;
 }

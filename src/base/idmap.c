@@ -10,12 +10,11 @@
  */
 #include "mcpvisor/idmap.h"
 
+#include "mcpvisor/clock.h"
 #include "mcpvisor/err.h"
 #include "mcpvisor/mem.h"
 
-#include <errno.h>
 #include <string.h>
-#include <sys/random.h>
 
 #define TABLE_FIRST_BITS  4
 #define TABLE_FIRST_SLOTS (1u << TABLE_FIRST_BITS)
@@ -319,14 +318,9 @@ static bool g_strmap_seeded;
 static void
 strmap_seed(void)
 {
-	ssize_t n;
-
 	if (g_strmap_seeded)
 		return;
-	do {
-		n = getrandom(g_strmap_seed, sizeof(g_strmap_seed), 0);
-	} while (n < 0 && errno == EINTR);
-	MCPVISOR_ASSERT(n == (ssize_t)sizeof(g_strmap_seed));
+	clock_random_bytes(g_strmap_seed, sizeof(g_strmap_seed));
 	g_strmap_seeded = true;
 }
 

@@ -14,6 +14,7 @@
 #include "mcpvisor/caps.h"
 #include "mcpvisor/clock.h"
 #include "mcpvisor/metrics.h"
+#include "mcpvisor/utf8.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -88,6 +89,20 @@ log_is_journal(const struct stat *st)
 	return strcmp(want, have) == 0;
 }
 
+/* Some launchers close them, and then the next socket or file that is opened would get
+ * what is written here. */
+static void
+log_fill_standard(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		(void)close(fd);
+}
+
 void
 log_open(enum log_level max)
 {
@@ -95,6 +110,7 @@ log_open(enum log_level max)
 	struct stat st;
 	int fd = -1;
 
+	log_fill_standard();
 	if (g_log.fd != STDERR_FILENO)
 		(void)close(g_log.fd);
 	log_set_level(max);
@@ -341,36 +357,12 @@ log_limited(struct log_site *site, enum log_level level, const char *module,
 size_t
 log_char_len(const unsigned char *p, size_t n)
 {
-	static const struct {
-		unsigned char first, last, low, high; /* bounds of bytes one and two */
-		unsigned char len;
-	} rows[] = {
-	    {0x20, 0x7e, 0, 0, 1},
-	    {0xc2, 0xc2, 0xa0, 0xbf, 2}, /* without C1 */
-	    {0xc3, 0xdf, 0x80, 0xbf, 2},
-	    {0xe0, 0xe0, 0xa0, 0xbf, 3},
-	    {0xe1, 0xec, 0x80, 0xbf, 3},
-	    {0xed, 0xed, 0x80, 0x9f, 3},
-	    {0xee, 0xef, 0x80, 0xbf, 3},
-	    {0xf0, 0xf0, 0x90, 0xbf, 4},
-	    {0xf1, 0xf3, 0x80, 0xbf, 4},
-	    {0xf4, 0xf4, 0x80, 0x8f, 4},
-	};
+	size_t len = utf8_length(p, n);
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		if (p[0] < rows[i].first || p[0] > rows[i].last)
-			continue;
-		if (rows[i].len > n)
-			return 0;
-		if (rows[i].len > 1 && (p[1] < rows[i].low || p[1] > rows[i].high))
-			return 0;
-		for (size_t j = 2; j < rows[i].len; j++) {
-			if ((p[j] & 0xc0) != 0x80)
-				return 0;
-		}
-		return rows[i].len;
-	}
-	return 0;
+	if (len == 1)
+		return p[0] >= 0x20 && p[0] != 0x7f ? 1 : 0;
+	/* C1 */
+	return len == 2 && p[0] == 0xc2 && p[1] < 0xa0 ? 0 : len;
 }
 
 /* Writes the escaped form of what begins at p to out (4 bytes); counts what it took. */

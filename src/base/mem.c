@@ -22,7 +22,7 @@
 
 #define KEEP_BLOCK_BYTES (4 * 1024 * 1024)
 #define KEEP_FREE_BYTES	 (8 * 1024 * 1024)
-#define SLACK_BYTES	 ((size_t)1024 * 1024)
+#define SLACK_BYTES	 ((size_t)128 * 1024)
 
 static struct {
 	size_t in_use, peak;
@@ -240,7 +240,7 @@ bool
 mem_has_slack(void)
 {
 	return g_mem.peak - g_mem.in_use >= SLACK_BYTES &&
-	       g_mem.in_use <= g_mem.peak - g_mem.peak / 4;
+	       g_mem.in_use <= g_mem.peak - g_mem.peak / 8;
 }
 
 void

@@ -3,9 +3,10 @@
  * Listening sockets.
  *
  * Owns: the socket, and the file of a unix socket that it made itself.
- * Driven by: a watch, and a timer while descriptors are short.
+ * Driven by: a watch, and a timer while nothing can be accepted.
  * Invariants: a file is removed only while it is the one that we bound; a lack of
- * descriptors stops the accepting instead of spinning on a socket that stays ready;
+ * descriptors, or a socket that fails by itself, stops the accepting instead of spinning
+ * on a socket that stays ready;
  * after a callback l->dead is looked at first.
  */
 #include "mcpvisor/listener.h"
@@ -24,7 +25,7 @@
 
 #define LISTENER_MAGIC	 0x6c73746eu
 #define ACCEPTS_PER_TURN 64
-#define SHORTAGE_MS	 1000
+#define LOOK_AWAY_MS	 1000
 
 struct listener {
 	unsigned magic;
@@ -32,9 +33,9 @@ struct listener {
 	struct listener_cb cb;
 	void *arg;
 	int fd;
-	bool dead, paused;
+	bool dead;
 	struct watch watch;
-	struct timer shortage;
+	struct timer look_away;
 	struct listener_file file;
 	struct listener_place place;
 	char *given; /* the address as it was asked for */
@@ -44,11 +45,11 @@ struct listener {
 static void
 listener_wants(struct listener *l)
 {
-	watch_want(&l->watch, l->paused || timer_is_set(&l->shortage) ? 0 : WATCH_READ);
+	watch_want(&l->watch, timer_is_set(&l->look_away) ? 0 : WATCH_READ);
 }
 
 static void
-on_shortage_over(void *arg)
+on_looked_away(void *arg)
 {
 	struct listener *l = arg;
 
@@ -73,6 +74,20 @@ listener_peer(const struct listener *l, int fd)
 	return cred.uid;
 }
 
+/* That one connection has failed before we saw it: Linux hands its error on. Anything
+ * else fails the next time as well. */
+static bool
+accept_may_go_on(int errnum)
+{
+	static const int passing[] = {EINTR, ECONNABORTED, EPROTO, EPERM, ETIMEDOUT,
+	    ENETDOWN, ENETUNREACH, EHOSTDOWN, EHOSTUNREACH, ENONET, ENOPROTOOPT};
+
+	for (size_t i = 0; i < sizeof(passing) / sizeof(passing[0]); i++)
+		if (passing[i] == errnum)
+			return true;
+	return false;
+}
+
 static void
 on_ready(void *arg, unsigned ready)
 {
@@ -80,7 +95,7 @@ on_ready(void *arg, unsigned ready)
 
 	MCPVISOR_ASSERT(l->magic == LISTENER_MAGIC);
 	(void)ready;
-	for (int i = 0; i < ACCEPTS_PER_TURN && !l->dead && !l->paused; i++) {
+	for (int i = 0; i < ACCEPTS_PER_TURN && !l->dead; i++) {
 		struct sockaddr_storage peer;
 		socklen_t len = sizeof(peer);
 		int fd = accept4(
@@ -92,15 +107,13 @@ on_ready(void *arg, unsigned ready)
 		}
 		if (errno == EAGAIN)
 			return;
-		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
-		    errno == ENOMEM) {
+		if (!accept_may_go_on(errno)) {
 			LOG_LIMITED(LOG_LV_WARNING, "listener", "cannot accept",
 			    "address=%s errno=%d", l->address, errno);
-			timer_set(&l->shortage, SHORTAGE_MS);
+			timer_set(&l->look_away, LOOK_AWAY_MS);
 			listener_wants(l);
 			return;
 		}
-		/* Else that one connection has failed before we saw it. */
 	}
 }
 
@@ -124,7 +137,7 @@ listener_new(struct loop *loop, const char *address, const struct listener_cb *c
 	l->arg = arg;
 	l->fd = -1;
 	l->given = mem_xstrdup(address);
-	timer_init(&l->shortage, loop, on_shortage_over, l);
+	timer_init(&l->look_away, loop, on_looked_away, l);
 	err = listener_open(address, &place, &l->fd, &l->file, et);
 	if (err == MV_OK && !listener_place_of_fd(l->fd, &l->place)) {
 		mv_errtext_set(
@@ -161,7 +174,7 @@ listener_free(struct listener *l)
 	if (!l || l->dead)
 		return;
 	l->dead = true;
-	timer_fini(&l->shortage);
+	timer_fini(&l->look_away);
 	if (l->watch.loop)
 		watch_fini(&l->watch);
 	/* Another process may have put its own in the place of ours. */
@@ -170,15 +183,6 @@ listener_free(struct listener *l)
 	if (l->fd >= 0)
 		close(l->fd);
 	loop_defer_free(l->loop, on_destroy, l);
-}
-
-void
-listener_pause(struct listener *l, bool paused)
-{
-	if (l->dead)
-		return;
-	l->paused = paused;
-	listener_wants(l);
 }
 
 const char *

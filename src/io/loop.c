@@ -100,7 +100,7 @@ loop_new(void)
 	struct loop *l;
 
 	/* Before libevent takes any: what it holds for us counts as ours. */
-	event_set_mem_functions(mem_lib_alloc, mem_lib_realloc, mem_free);
+	event_set_mem_functions(loop_cell_alloc, loop_cell_realloc, loop_cell_free);
 	event_set_log_callback(on_libevent_log);
 	event_set_fatal_callback(on_libevent_fatal);
 	/* A peer that reads no more is an error of that write, not our end. */
@@ -349,9 +349,10 @@ on_signal(evutil_socket_t signo, short what, void *arg)
 	struct loop_signal *s = arg;
 	uint64_t start = clock_now_ms();
 
+	(void)signo;
 	(void)what;
 	s->fn(s->arg);
-	loop_account(start, "signal", (int)signo);
+	loop_account(start, "signal", -1);
 }
 
 bool

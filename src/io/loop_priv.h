@@ -19,6 +19,11 @@ void mem_waits_fini(struct mem_waits *m);
 struct mem_waits *loop_waits(struct loop *l);
 
 struct event_base *loop_base(const struct loop *l);
+/* libevent's allocator; loop_cells.c. */
+void *loop_cell_alloc(size_t size);
+void *loop_cell_realloc(void *p, size_t size);
+void loop_cell_free(void *p);
+
 /* Counts and logs a callback that began at start (clock_now_ms) and took too
  * long. fd is -1 if there is none. */
 void loop_account(uint64_t start, const char *kind, int fd);

@@ -60,11 +60,10 @@ mac_verify(const struct mac_key *k, const void *p, size_t n, const unsigned char
 	return CRYPTO_memcmp(own, mac, n_mac) == 0;
 }
 
-void
-base64url_put(struct buf *out, const void *p, size_t n)
+static void
+base64_put_digits(const char *digits, struct buf *out, const void *p, size_t n)
 {
 	const unsigned char *in = p;
-	const char *digits = alphabet_url.digits;
 	uint32_t bits = 0;
 	unsigned held = 0;
 
@@ -75,6 +74,20 @@ base64url_put(struct buf *out, const void *p, size_t n)
 	}
 	if (held > 0)
 		buf_add_char(out, digits[bits << (6 - held) & 63]);
+}
+
+void
+base64url_put(struct buf *out, const void *p, size_t n)
+{
+	base64_put_digits(alphabet_url.digits, out, p, n);
+}
+
+void
+base64_put(struct buf *out, const void *p, size_t n)
+{
+	base64_put_digits(alphabet_standard.digits, out, p, n);
+	for (size_t used = n; used % 3 != 0; used++)
+		buf_add_char(out, '=');
 }
 
 static int
@@ -101,7 +114,7 @@ base64_take_digits(const struct mac_alphabet *a, struct buf *out, const char *p,
 	unsigned held = 0;
 	int v = 0;
 
-	if (n % 4 == 1 || buf_reserve(out, n / 4 * 3 + n % 4) != MV_OK)
+	if (n % 4 == 1 || buf_reserve(out, n / 4 * 3 + n % 4 * 3 / 4) != MV_OK)
 		return false;
 	for (size_t i = 0; i < n && v >= 0; i++) {
 		v = base64_value(a, p[i]);

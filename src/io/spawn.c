@@ -2,8 +2,7 @@
 /*
  * Child processes: starting, watching, signalling, and the only reaper.
  *
- * Owns: a record a process that we forked, until it is reaped; the status socket
- * and the guard's pipe of each proc.
+ * Owns: the status socket and the guard's pipe of each proc.
  * Driven by: SIGCHLD and the status sockets.
  * Invariants: reaping happens in a turn of the loop only and a start registers
  * both processes before it returns, so no status can come before its record;
@@ -29,22 +28,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define FILES_WANTED  65536
-#define SPAWNER_MAGIC 0x73707772u
-#define PROC_MAGIC    0x70726f63u
-
-struct proc {
-	unsigned magic;
-	struct spawner *sp;
-	struct spawn_cb cb;
-	void *arg;
-	char *name;
-	pid_t pid, guard; /* pid is the group's number too */
-	int status_fd;	  /* -1: the exec has worked or its failure is told */
-	int guard_fd;
-	struct watch status;
-	bool exited, guard_reaped, killed, dead;
-};
+#define FILES_WANTED 65536
 
 /* Both ends of everything that a start opens; -1: not open. */
 struct spawn_ends {
@@ -106,39 +90,6 @@ spawn_ends_open(struct spawn_ends *e)
 	return ok;
 }
 
-static struct pidrec *
-spawner_find(const struct spawner *sp, pid_t pid)
-{
-	struct pidrec *r = sp->recs;
-
-	while (r && r->pid != pid)
-		r = r->next;
-	return r;
-}
-
-static void
-spawner_register(struct spawner *sp, pid_t pid, struct proc *p, bool is_guard)
-{
-	struct pidrec *r = mem_xcalloc(1, sizeof(*r));
-
-	r->pid = pid;
-	r->proc = p;
-	r->is_guard = is_guard;
-	r->next = sp->recs;
-	sp->recs = r;
-}
-
-static void
-spawner_forget(struct spawner *sp, struct pidrec *r)
-{
-	struct pidrec **at = &sp->recs;
-
-	while (*at && *at != r)
-		at = &(*at)->next;
-	*at = r->next;
-	mem_free(r);
-}
-
 static bool
 proc_group_is_known(const struct proc *p)
 {
@@ -171,37 +122,6 @@ on_status(void *arg, unsigned ready)
 	MCPVISOR_ASSERT(p->magic == PROC_MAGIC);
 	(void)ready;
 	proc_read_status(p);
-}
-
-static void
-spawner_note_stray(struct spawner *sp, pid_t pid)
-{
-	struct spawn_stat st = {.comm = "?"};
-	const char *name = "?";
-
-	metrics_add(METRIC_CHILD_STRAYS, 1);
-	if (spawn_stat_read(pid, &st))
-		for (struct pidrec *r = sp->recs; r; r = r->next)
-			if (r->proc && r->proc->pid == st.pgid)
-				name = r->proc->name;
-	LOG_LIMITED(LOG_LV_NOTICE, "spawn", "stray reaped", "pid=%d of=%s command=%s",
-	    (int)pid, LOG_ESC(name, strlen(name)), LOG_ESC(st.comm, strlen(st.comm)));
-}
-
-/* Out of its group it may live on, and nobody else would know: it is told once. */
-static void
-on_own_child(void *arg, pid_t pid)
-{
-	struct proc *p = arg;
-	struct spawn_stat st;
-
-	if (spawner_find(p->sp, pid) || getsid(pid) == getsid(0) ||
-	    !spawn_stat_read(pid, &st) || st.state == 'Z')
-		return;
-	metrics_add(METRIC_CHILD_STRAYS, 1);
-	LOG_NOTICE("spawn", "left running", "pid=%d after=%s command=%s", (int)pid,
-	    LOG_ESC(p->name, strlen(p->name)), LOG_ESC(st.comm, strlen(st.comm)));
-	spawner_register(p->sp, pid, NULL, false);
 }
 
 static void
@@ -245,6 +165,15 @@ spawner_reap(struct spawner *sp, pid_t pid)
 }
 
 static void
+on_look(void *arg)
+{
+	struct spawner *sp = arg;
+
+	MCPVISOR_ASSERT(sp->magic == SPAWNER_MAGIC);
+	spawner_look(sp);
+}
+
+static void
 on_child_signal(void *arg)
 {
 	struct spawner *sp = arg;
@@ -282,6 +211,7 @@ spawner_new(struct loop *l)
 
 	sp->magic = SPAWNER_MAGIC;
 	sp->loop = l;
+	deferred_init(&sp->look, l, on_look, sp);
 	if (!loop_on_signal(l, SIGCHLD, on_child_signal, sp)) {
 		mem_free(sp);
 		return NULL;
@@ -307,11 +237,9 @@ spawner_free(struct spawner *sp)
 {
 	if (!sp || sp->dead)
 		return;
-	while (sp->recs) {
-		MCPVISOR_ASSERT(!sp->recs->proc);
-		waitpid(sp->recs->pid, NULL, WNOHANG);
-		spawner_forget(sp, sp->recs);
-	}
+	spawner_look(sp);
+	deferred_cancel(&sp->look);
+	spawner_forget_all(sp);
 	sp->dead = true;
 	loop_on_signal(sp->loop, SIGCHLD, NULL, NULL);
 	loop_defer_free(sp->loop, on_spawner_destroy, sp);
@@ -476,7 +404,6 @@ on_proc_destroy(void *arg)
 
 	MCPVISOR_ASSERT(p->magic == PROC_MAGIC);
 	p->magic = 0;
-	mem_free(p->name);
 	mem_free(p);
 }
 
@@ -488,10 +415,10 @@ proc_free(struct proc *p)
 	p->dead = true;
 	if (proc_group_is_known(p))
 		kill(-p->pid, SIGKILL);
-	spawn_each_child(on_own_child, p);
-	for (struct pidrec *r = p->sp->recs; r; r = r->next)
-		if (r->proc == p)
-			r->proc = NULL;
+	spawner_disown(p->sp, p);
+	/* One look for all that end in a turn: at the end of a fleet they are many. */
+	spawner_look_later(p->sp, p->name);
+	p->name = NULL;
 	watch_fini(&p->status);
 	fd_close(&p->status_fd);
 	fd_close(&p->guard_fd);

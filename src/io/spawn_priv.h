@@ -3,13 +3,29 @@
 #ifndef MCPVISOR_SPAWN_PRIV_H
 #define MCPVISOR_SPAWN_PRIV_H
 
+#include "mcpvisor/loop.h"
 #include "mcpvisor/spawn.h"
 
 #include <stdbool.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
-struct loop;
+#define SPAWNER_MAGIC 0x73707772u
+#define PROC_MAGIC    0x70726f63u
+#define SPAWN_BUCKETS 256u
+
+struct proc {
+	unsigned magic;
+	struct spawner *sp;
+	struct spawn_cb cb;
+	void *arg;
+	char *name;
+	pid_t pid, guard; /* pid is the group's number too */
+	int status_fd;	  /* -1: the exec has worked or its failure is told */
+	int guard_fd;
+	struct watch status;
+	bool exited, guard_reaped, killed, dead;
+};
 
 /* A process that we forked or have told of. */
 struct pidrec {
@@ -22,8 +38,10 @@ struct pidrec {
 struct spawner {
 	unsigned magic;
 	struct loop *loop;
-	struct pidrec *recs;
-	struct rlimit files; /* as we found it: children keep that */
+	struct pidrec *recs[SPAWN_BUCKETS]; /* by pid: a fleet has thousands */
+	struct rlimit files;		    /* as we found it: children keep that */
+	struct deferred look;
+	char *after; /* the proc that ended last before the look; NULL: none has */
 	bool dead;
 };
 
@@ -42,6 +60,20 @@ struct spawn_plan {
 	pid_t parent;
 	const struct rlimit *files; /* its limit of descriptors */
 };
+
+/* spawn_recs.c */
+struct pidrec *spawner_find(struct spawner *sp, pid_t pid);
+void spawner_register(struct spawner *sp, pid_t pid, struct proc *p, bool is_guard);
+void spawner_forget(struct spawner *sp, struct pidrec *r);
+/* What p has forked is reaped in silence from now on. */
+void spawner_disown(struct spawner *sp, const struct proc *p);
+void spawner_forget_all(struct spawner *sp); /* no proc may be left */
+/* A process that nobody has registered is about to be reaped. */
+void spawner_note_stray(struct spawner *sp, pid_t pid);
+/* Tells of what lives on in a session of its own, if a look was asked for. */
+void spawner_look(struct spawner *sp);
+/* At the end of the turn. Takes after, a name. */
+void spawner_look_later(struct spawner *sp, char *after);
 
 /* The paths that argv[0] may mean, in the order of path; ends with
  * spawn_candidates_free. */

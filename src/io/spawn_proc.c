@@ -96,7 +96,7 @@ spawn_group_has_others(pid_t pgid, pid_t except)
 	_Alignas(struct dirent64) char buf[2048];
 	int fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	bool found = false;
-	long n;
+	long n = 0;
 
 	if (fd < 0)
 		return true;
@@ -112,7 +112,7 @@ spawn_group_has_others(pid_t pgid, pid_t except)
 		}
 	}
 	close(fd);
-	return found;
+	return found || n < 0;
 }
 
 void

@@ -22,11 +22,14 @@
 
 #define READ_BYTES     ((size_t)64 * 1024) /* one read takes at least this much */
 #define READS_PER_TURN 4
-#define IN_KEEP	       ((size_t)4096) /* what an idle stream may keep */
+#define IN_LEAST       ((size_t)4096)
 
 /* Where a read puts what the buffer has no room for. An idle stream then needs no
  * buffer at all. */
 static char g_stream_scratch[READ_BYTES];
+/* The buffer that was emptied last, of IN_LEAST bytes: who reads next need not allocate
+ * one, nor copy. */
+static char *g_stream_in_spare;
 
 static bool
 stream_may_read(const struct stream *s)
@@ -45,7 +48,7 @@ stream_in_update(struct stream *s)
 static size_t
 stream_round(size_t n)
 {
-	size_t cap = IN_KEEP;
+	size_t cap = IN_LEAST;
 
 	while (cap < n)
 		cap *= 2;
@@ -81,19 +84,35 @@ stream_in_append(struct stream *s, const char *p, size_t n)
 	return true;
 }
 
-/* After a big message the memory goes back. */
+static void
+stream_in_drop(struct stream *s)
+{
+	if (s->in_cap == IN_LEAST && g_stream_in_spare == NULL && !mem_is_short())
+		g_stream_in_spare = s->in;
+	else
+		mem_free(s->in);
+	s->in = NULL;
+	s->in_off = s->in_cap = 0;
+}
+
+static void
+stream_in_take_spare(struct stream *s)
+{
+	if (s->in != NULL || g_stream_in_spare == NULL)
+		return;
+	s->in = g_stream_in_spare;
+	s->in_cap = IN_LEAST;
+	g_stream_in_spare = NULL;
+}
+
+/* After a message the memory goes back. */
 static void
 stream_in_trim(struct stream *s)
 {
 	size_t cap = stream_round(s->in_len);
 
 	if (s->in_len == 0) {
-		s->in_off = 0;
-		if (s->in_cap > IN_KEEP) {
-			mem_free(s->in);
-			s->in = NULL;
-			s->in_cap = 0;
-		}
+		stream_in_drop(s);
 	} else if (s->in_cap > READ_BYTES && cap <= s->in_cap / 8) {
 		char *in;
 
@@ -126,6 +145,7 @@ stream_fill(struct stream *s)
 
 	if (s->in_off >= s->in_len)
 		stream_compact(s);
+	stream_in_take_spare(s);
 	tail = s->in_cap - s->in_off - s->in_len;
 	if (tail > room)
 		tail = room;
@@ -147,6 +167,8 @@ stream_fill(struct stream *s)
 			stream_in_fail(s, STREAM_END_ERROR, errno);
 		return false;
 	}
+	if ((size_t)got >= READ_BYTES)
+		stream_fd_grow(&s->r);
 	if ((size_t)got <= tail) {
 		s->in_len += (size_t)got;
 	} else {
@@ -228,7 +250,7 @@ on_later_in(void *arg)
 		if (s->dead)
 			return;
 	}
-	if (s->first_read) {
+	if (s->first_read && !s->again) {
 		s->first_read = false;
 		stream_in_turn(s);
 		return;

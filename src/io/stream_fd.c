@@ -18,6 +18,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* A megabyte in pieces of the usual 64 KiB is sixteen times waking a process. Not for
+ * every pipe from the start: what one user's pipes may hold together is bounded. */
+#define PIPE_BYTES (256 * 1024)
+
 static bool
 stream_fd_reopen(int fd, int access)
 {
@@ -43,6 +47,7 @@ stream_fd_adopt(struct stream_fd *f, int fd)
 	f->fd = fd;
 	f->kind = STREAM_FD_GUARDED;
 	f->write_pipe = false;
+	f->small_pipe = false;
 	fcntl(fd, F_SETFD, FD_CLOEXEC);
 	if (fstat(fd, &st) != 0)
 		return;
@@ -50,6 +55,7 @@ stream_fd_adopt(struct stream_fd *f, int fd)
 		f->kind = STREAM_FD_SOCKET;
 	} else if (S_ISFIFO(st.st_mode)) {
 		f->write_pipe = access == O_WRONLY;
+		f->small_pipe = access == O_RDONLY;
 		if (stream_fd_reopen(fd, access))
 			f->kind = STREAM_FD_NONBLOCK;
 	} else if (S_ISCHR(st.st_mode) && isatty(fd)) {
@@ -128,6 +134,14 @@ stream_fd_writev(const struct stream_fd *f, const struct iovec *iov, int n)
 		}
 	} while (r < 0 && errno == EINTR);
 	return r;
+}
+
+void
+stream_fd_grow(struct stream_fd *f)
+{
+	if (f->small_pipe)
+		(void)fcntl(f->fd, F_SETPIPE_SZ, PIPE_BYTES);
+	f->small_pipe = false;
 }
 
 void

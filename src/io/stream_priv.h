@@ -22,6 +22,7 @@ struct stream_fd {
 	int fd; /* -1: none, or closed */
 	enum stream_fd_kind kind;
 	bool write_pipe; /* becomes readable only by its reader's end */
+	bool small_pipe; /* to read from, of the size that it was made with */
 };
 
 /* The number stays, what is behind it may be opened anew. */
@@ -29,6 +30,8 @@ void stream_fd_adopt(struct stream_fd *f, int fd);
 /* As readv and writev; -1 with EAGAIN instead of waiting; never EINTR. */
 ssize_t stream_fd_readv(const struct stream_fd *f, const struct iovec *iov, int n);
 ssize_t stream_fd_writev(const struct stream_fd *f, const struct iovec *iov, int n);
+/* A pipe that was full is made larger, once: whoever fills it waits less often. */
+void stream_fd_grow(struct stream_fd *f);
 /* 0, 1 and 2 become /dev/null, so that nothing else ever gets these numbers. */
 void stream_fd_close(struct stream_fd *f);
 

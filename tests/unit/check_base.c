@@ -163,6 +163,34 @@ START_TEST(memory_is_counted)
 }
 END_TEST
 
+/* Worth going back is what is much, and much of all that there was. */
+START_TEST(much_that_is_free_is_slack)
+{
+	enum { N = 100, PIECE = 4096 };
+	char *p[N], *most;
+
+	mem_trim();
+	ck_assert(!mem_has_slack());
+	for (int i = 0; i < N; i++)
+		p[i] = mem_xalloc(PIECE);
+	ck_assert(!mem_has_slack());
+	mem_free(p[0]);
+	ck_assert(!mem_has_slack());
+	for (int i = 1; i < N; i++)
+		mem_free(p[i]);
+	ck_assert(mem_has_slack());
+	mem_trim();
+	ck_assert(!mem_has_slack());
+	most = mem_xcalloc(N, 100 * PIECE);
+	p[0] = mem_xalloc((size_t)N * PIECE);
+	mem_free(p[0]);
+	ck_assert(!mem_has_slack());
+	mem_free(most);
+	ck_assert(mem_has_slack());
+	mem_trim();
+}
+END_TEST
+
 START_TEST(budget_has_two_edges)
 {
 	enum { UNIT = 1 << 20 };
@@ -324,6 +352,7 @@ main(void)
 	tcase_add_test(tc, fatal_faults_are_logged);
 	tcase_add_test(tc, allocation_gives_what_it_says);
 	tcase_add_test(tc, memory_is_counted);
+	tcase_add_test(tc, much_that_is_free_is_slack);
 	tcase_add_test(tc, budget_has_two_edges);
 	tcase_add_test(tc, injected_failures_hit_their_call);
 	tcase_add_test(tc, injected_failures_can_be_held);

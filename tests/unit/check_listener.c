@@ -176,22 +176,6 @@ START_TEST(test_free_inside)
 }
 END_TEST
 
-START_TEST(test_pause)
-{
-	int fd;
-
-	ck_assert_int_eq(start(":0"), MV_OK);
-	listener_pause(it, true);
-	fd = dial(listener_address(it));
-	settle();
-	ck_assert_int_eq(accepted, 0);
-	listener_pause(it, false);
-	loop_run(l);
-	ck_assert_int_eq(accepted, 1);
-	close(fd);
-}
-END_TEST
-
 /* valgrind plays the limit itself: the kernel's accept has worked by then, and what it
  * gave is closed before we hear EMFILE, so that client is lost and never comes again. */
 static bool
@@ -247,7 +231,6 @@ main(void)
 	tcase_add_test(tc, test_unix_taken);
 	tcase_add_test(tc, test_unix_stale);
 	tcase_add_test(tc, test_free_inside);
-	tcase_add_test(tc, test_pause);
 	tcase_add_test(tc, test_shortage);
 	return run_suite(suite, tc);
 }

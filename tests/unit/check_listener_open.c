@@ -8,6 +8,8 @@
 
 #include "listener_rig.h"
 
+#include "mcpvisor/log.h"
+
 #include <fcntl.h>
 #include <grp.h>
 #include <stdlib.h>
@@ -215,14 +217,23 @@ START_TEST(test_inherited_unix)
 }
 END_TEST
 
-START_TEST(test_inherited_tcp)
+static int
+bind_tcp(in_addr_t host)
 {
 	struct sockaddr_in a = {.sin_family = AF_INET};
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	a.sin_addr.s_addr = htonl(host);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(bind(fd, (const struct sockaddr *)&a, sizeof(a)), 0);
+	return fd;
+}
+
+START_TEST(test_inherited_tcp)
+{
+	int fd = bind_tcp(_i ? INADDR_ANY : INADDR_LOOPBACK);
 	bool loopback = !_i;
 
-	a.sin_addr.s_addr = htonl(_i ? INADDR_ANY : INADDR_LOOPBACK);
-	ck_assert_int_eq(bind(fd, (const struct sockaddr *)&a, sizeof(a)), 0);
 	hand_over(fd, "web");
 	ck_assert_int_eq(start("systemd:web"), MV_SYSTEM);
 	ck_assert_ptr_nonnull(strstr(et.message, "listens"));
@@ -233,6 +244,37 @@ START_TEST(test_inherited_tcp)
 	ck_assert_int_eq(listener_is_loopback(it), !_i);
 	ck_assert_int_eq(
 	    strncmp(listener_address(it), _i ? "0.0.0.0:" : "127.0.0.1:", 8), 0);
+	close(fd);
+	hand_over_nothing();
+}
+END_TEST
+
+static int complaints;
+
+static void
+on_line(enum log_level level, const char *line, size_t len, void *arg)
+{
+	(void)level;
+	(void)len;
+	(void)arg;
+	complaints += strstr(line, "listener: cannot accept") != NULL;
+}
+
+/* Whoever has it as well can end it for all: then it is ready for ever. */
+START_TEST(test_inherited_ends)
+{
+	int fd = bind_tcp(INADDR_LOOPBACK);
+
+	ck_assert_int_eq(listen(fd, 8), 0);
+	hand_over(fd, "web");
+	ck_assert_int_eq(start("systemd:web"), MV_OK);
+	complaints = 0;
+	log_set_sink(on_line, NULL);
+	ck_assert_int_eq(shutdown(fd, SHUT_RD), 0);
+	for (int turns = 0; turns < 20; turns++)
+		settle();
+	log_set_sink(NULL, NULL);
+	ck_assert_int_eq(complaints, 1);
 	close(fd);
 	hand_over_nothing();
 }
@@ -295,6 +337,7 @@ main(void)
 	tcase_add_loop_test(tc, test_serves, 0, sizeof(served) / sizeof(served[0]));
 	tcase_add_test(tc, test_inherited_unix);
 	tcase_add_loop_test(tc, test_inherited_tcp, 0, 2);
+	tcase_add_test(tc, test_inherited_ends);
 	tcase_add_test(tc, test_inherited_other);
 	tcase_add_test(tc, test_inherited_none);
 	return run_suite(suite, tc);

@@ -487,6 +487,27 @@ START_TEST(socket_never_blocks)
 }
 END_TEST
 
+/* Started without a stderr: what is opened later does not get the lines. */
+START_TEST(closed_stderr_is_nobodys)
+{
+	struct stat st;
+	int fd;
+
+	g_stderr = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 10);
+	ck_assert_int_ge(g_stderr, 0);
+	log_set_sink(NULL, NULL);
+	ck_assert_int_eq(close(STDERR_FILENO), 0);
+	log_open(LOG_LV_INFO);
+	fd = memfd_create("state", MFD_CLOEXEC);
+	LOG_INFO("m", "e", "%s", "");
+	ck_assert_int_gt(fd, STDERR_FILENO);
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	ck_assert_int_eq(st.st_size, 0);
+	(void)close(fd);
+	stderr_restore();
+}
+END_TEST
+
 START_TEST(regular_file_is_shared)
 {
 	int fd = memfd_create("stderr", MFD_CLOEXEC);
@@ -534,6 +555,7 @@ main(void)
 	tcase_add_test(out, pipe_and_journal);
 	tcase_add_test(out, structured_lines_have_the_time);
 	tcase_add_test(out, socket_never_blocks);
+	tcase_add_test(out, closed_stderr_is_nobodys);
 	tcase_add_test(out, regular_file_is_shared);
 	srunner_run_all(sr, CK_ENV);
 	failed = srunner_ntests_failed(sr);

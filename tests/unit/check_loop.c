@@ -6,7 +6,10 @@
  */
 #include "mcpvisor/loop.h"
 
+#include "../../src/io/loop_priv.h"
+
 #include "mcpvisor/clock.h"
+#include "mcpvisor/mem.h"
 #include "mcpvisor/metrics.h"
 
 #include <fcntl.h>
@@ -323,6 +326,78 @@ START_TEST(test_no_loop_without_descriptors)
 }
 END_TEST
 
+/* What libevent keeps for each descriptor is not among what comes and goes with it. */
+START_TEST(test_what_is_kept_lies_apart)
+{
+	enum { N = 300, TABLE_BYTES = 8192 };
+	struct watch all[N];
+	int fd[N];
+	size_t before;
+
+	watch_init(&w, l, fds[0], on_pipe, NULL);
+	watch_want(&w, WATCH_READ);
+	before = mem_in_use();
+	for (int i = 0; i < N; i++) {
+		fd[i] = fcntl(fds[0], F_DUPFD_CLOEXEC, 0);
+		ck_assert_int_ge(fd[i], 0);
+		watch_init(&all[i], l, fd[i], on_pipe, NULL);
+		watch_want(&all[i], WATCH_READ);
+	}
+	ck_assert_uint_gt(mem_in_use() - before, N * 64);
+	for (int i = 0; i < N; i++) {
+		watch_fini(&all[i]);
+		close(fd[i]);
+	}
+	ck_assert_uint_le(mem_in_use() - before, TABLE_BYTES);
+	watch_fini(&w);
+}
+END_TEST
+
+START_TEST(test_cells)
+{
+	static const char text[32] = "0123456789abcdef0123456789abcde";
+	size_t before = mem_in_use();
+	char *p = loop_cell_alloc(1), *q = loop_cell_realloc(NULL, 32), *r;
+
+	p[0] = 'a';
+	memcpy(q, text, sizeof(text));
+	ck_assert_uint_eq(mem_in_use(), before);
+	ck_assert_ptr_eq(loop_cell_realloc(q, 8), q);
+	r = loop_cell_realloc(q, 1000);
+	ck_assert_uint_gt(mem_in_use(), before);
+	ck_assert_int_eq(memcmp(r, text, sizeof(text)), 0);
+	r = loop_cell_realloc(r, 2000);
+	ck_assert_int_eq(memcmp(r, text, sizeof(text)), 0);
+	/* What has come back is given away first. */
+	ck_assert_ptr_eq(loop_cell_alloc(16), q);
+	ck_assert_int_eq(p[0], 'a');
+	loop_cell_free(r);
+	loop_cell_free(q);
+	loop_cell_free(p);
+	loop_cell_free(NULL);
+	ck_assert_uint_eq(mem_in_use(), before);
+}
+END_TEST
+
+/* Beyond the cells there is the allocator. */
+START_TEST(test_cells_run_out)
+{
+	enum { N = 20000 };
+	void **all = mem_xcalloc(N, sizeof(*all));
+	size_t before = mem_in_use();
+
+	for (int i = 0; i < N; i++) {
+		all[i] = loop_cell_alloc(32);
+		memset(all[i], 'x', 32);
+	}
+	ck_assert_uint_gt(mem_in_use(), before);
+	for (int i = 0; i < N; i++)
+		loop_cell_free(all[i]);
+	ck_assert_uint_eq(mem_in_use(), before);
+	mem_free(all);
+}
+END_TEST
+
 START_TEST(test_slow_callbacks_are_counted)
 {
 	uint64_t before = metrics_get(METRIC_SLOW_TURNS), quick = 50, slow = 51;
@@ -364,6 +439,9 @@ main(void)
 	tcase_add_test(tc, test_file_is_always_ready);
 	tcase_add_test(tc, test_signals);
 	tcase_add_test(tc, test_no_loop_without_descriptors);
+	tcase_add_test(tc, test_what_is_kept_lies_apart);
+	tcase_add_test(tc, test_cells);
+	tcase_add_test(tc, test_cells_run_out);
 	tcase_add_test(tc, test_slow_callbacks_are_counted);
 	suite_add_tcase(s, tc);
 	srunner_run_all(r, CK_NORMAL);

@@ -154,6 +154,8 @@ START_TEST(base64_goes_there_and_back)
 	assert_took(&b, url);
 	ck_assert(base64url_take(&b, url, strlen(url)));
 	assert_took(&b, plain);
+	base64_put(&b, plain, strlen(plain));
+	assert_took(&b, standard);
 	ck_assert(base64_take(&b, standard, strlen(standard)));
 	assert_took(&b, plain);
 }
@@ -243,9 +245,18 @@ START_TEST(base64_stays_within_bounds)
 {
 	struct buf b;
 
+	/* No byte more is needed than there are. */
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		buf_init(&b, strlen(texts[i].plain));
+		ck_assert(base64url_take(&b, texts[i].url, strlen(texts[i].url)));
+		assert_took(&b, texts[i].plain);
+		ck_assert(base64_take(&b, texts[i].standard, strlen(texts[i].standard)));
+		assert_took(&b, texts[i].plain);
+	}
 	buf_init(&b, 4);
 	ck_assert(!base64_take(&b, "Zm9vYmFy", 8));
 	ck_assert_uint_eq(b.len, 0);
+	ck_assert_int_eq(b.err, MV_TOO_LONG);
 	buf_fini(&b);
 }
 END_TEST

@@ -164,6 +164,64 @@ START_TEST(test_steady_writes_allocate_nothing)
 }
 END_TEST
 
+/* What has been read leaves no buffer with its stream, and the next takes none. */
+START_TEST(test_idle_streams_have_no_buffer)
+{
+	enum { N = 8 };
+	struct stream *all[N];
+	size_t first = 0;
+	int fd[N][2];
+
+	ck_assert_int_eq(buf_reserve(&got, N), MV_OK);
+	for (size_t i = 0; i < N; i++) {
+		connect_kind(_i, fd[i]);
+		s = all[i] = open_stream(fd[i][0], -1);
+		want++;
+		ck_assert_int_eq(write(fd[i][1], "x", 1), 1);
+		loop_run(l);
+		settle();
+		if (i == 0)
+			first = mem_in_use();
+		if (i == 1)
+			mem_fail_at(0, 0);
+	}
+	ck_assert_uint_eq(mem_try_count(), 0);
+	ck_assert_uint_lt(mem_in_use() - first, (N - 1) * 2048);
+	for (size_t i = 0; i < N; i++) {
+		stream_free(all[i]);
+		close(fd[i][1]);
+	}
+	s = NULL;
+}
+END_TEST
+
+/* A pipe that was full is larger afterwards; another stays as it is. */
+START_TEST(test_full_pipes_grow)
+{
+	static const struct {
+		size_t bytes;
+		bool grows;
+	} rows[] = {{1000, false}, {65536, true}};
+	char *text = big_text();
+	int fd[2], before;
+
+	ck_assert_int_eq(pipe2(fd, O_CLOEXEC | O_NONBLOCK), 0);
+	before = fcntl(fd[1], F_GETPIPE_SZ);
+	ck_assert_int_eq(before, 65536);
+	s = open_stream(fd[0], -1);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		ck_assert_int_eq(
+		    write(fd[1], text, rows[i].bytes), (ssize_t)rows[i].bytes);
+		want += rows[i].bytes;
+		loop_run(l);
+		ck_assert(rows[i].grows == (fcntl(fd[1], F_GETPIPE_SZ) > before));
+	}
+	ck_assert(memcmp(got.data + 1000, text, 65536) == 0);
+	close(fd[1]);
+	mem_free(text);
+}
+END_TEST
+
 START_TEST(test_no_memory_for_a_write)
 {
 	struct iovec iov = {big_text(), 100000};
@@ -304,6 +362,7 @@ main(void)
 	    test_pause,
 	    test_free_inside_callback,
 	    test_steady_writes_allocate_nothing,
+	    test_idle_streams_have_no_buffer,
 	    test_no_memory_for_a_write,
 	    test_out_max,
 	    test_small_writes_in_order,
@@ -316,5 +375,6 @@ main(void)
 
 	for (size_t i = 0; i < sizeof(both_kinds) / sizeof(*both_kinds); i++)
 		tcase_add_loop_test(tc, both_kinds[i], 0, 2);
+	tcase_add_test(tc, test_full_pipes_grow);
 	return run_suite(suite, tc);
 }

@@ -96,6 +96,29 @@ START_TEST(test_left_fifo)
 }
 END_TEST
 
+/* The same when a reader with a budget first takes what was read before. */
+START_TEST(test_left_fifo_with_bytes_put_back)
+{
+	char dir[] = "/tmp/check_stream.XXXXXX", name[64];
+	int in, out;
+
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	snprintf(name, sizeof(name), "%s/fifo", dir);
+	ck_assert_int_eq(mkfifo(name, 0600), 0);
+	in = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	out = open(name, O_WRONLY | O_CLOEXEC);
+	close(out);
+	s = open_stream(in, -1);
+	again = true;
+	ck_assert_int_eq(stream_put_back(s, "abc", 3), MV_OK);
+	loop_run(l);
+	ck_assert_int_eq(ends, 1);
+	ck_assert_str_eq(buf_cstr(&got), "abc");
+	unlink(name);
+	rmdir(dir);
+}
+END_TEST
+
 /* What the shell shares with us must stay as it was. */
 START_TEST(test_shared_descriptions_stay_blocking)
 {
@@ -225,6 +248,7 @@ main(void)
 	tcase_add_test(tc, test_files);
 	tcase_add_test(tc, test_dev_null);
 	tcase_add_test(tc, test_left_fifo);
+	tcase_add_test(tc, test_left_fifo_with_bytes_put_back);
 	tcase_add_test(tc, test_terminal);
 	tcase_add_test(tc, test_pipe_that_cannot_be_reopened);
 	tcase_add_test(tc, test_pipe_without_reader);
