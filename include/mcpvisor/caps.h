@@ -12,6 +12,18 @@
 #define CAP_MESSAGE_BYTES (64u * 1024 * 1024)
 /* Nesting of arrays and objects in one message. */
 #define CAP_JSON_DEPTH 1000
+/* Questions of an upstream to its client that are open at a time. */
+#define CAP_UPSTREAM_QUESTIONS 256
+/* Requests of ours to one client that it has not answered. */
+#define CAP_CLIENT_ASKS 256
+/* Calls of one client, or of all without a session, that wait for its input. */
+#define CAP_PARKED_CALLS 1024
+/* Clients that were sent to a URL and have not heard that it is done. */
+#define CAP_ELICITATIONS 1024
+/* Tasks that are known, in all and of one client; an upstream's id of one, as written. */
+#define CAP_TASKS	  4096
+#define CAP_CLIENT_TASKS  1024
+#define CAP_TASK_ID_BYTES 1024
 /* Output waiting for one slow reader; never below CAP_MESSAGE_BYTES. */
 #define CAP_OUT_BYTES (96u * 1024 * 1024)
 /* Calls of one upstream that wait or run. */
@@ -28,6 +40,8 @@
 #define CAP_CLIENT_INFO_BYTES (64u * 1024)
 /* Requests in one batch (2025-03-26). */
 #define CAP_BATCH_ITEMS 1024
+/* Head of an upstream's answer over HTTP. */
+#define CAP_ANSWER_HEAD_BYTES (256u * 1024)
 /* Pages, items and bytes of one upstream's list. */
 #define CAP_LIST_PAGES 1000
 #define CAP_LIST_ITEMS 100000
@@ -48,6 +62,8 @@
 /* Resource subscriptions of one client, and listens of one client. */
 #define CAP_CLIENT_SUBSCRIPTIONS 4096
 #define CAP_CLIENT_LISTENS	 256
+/* Header lines of one message to a remote upstream that mirror its body. */
+#define CAP_HEADER_LINES_BYTES (128u * 1024)
 /* One logged line of a child's stderr or stdout noise. */
 #define CAP_LOG_VALUE_BYTES 1024
 /* Instances that belong to one client alone, in all. */

@@ -30,6 +30,9 @@
 	X(STARTING, "starting", -32603, true, "the upstream is not ready")               \
 	X(BACKOFF, "backoff", -32603, true, "the upstream waits for its restart")        \
 	X(PARKED, "parked", -32603, false, "the upstream failed too often")              \
+	X(UNREACHABLE, "unreachable", -32603, true, "the upstream cannot be reached")    \
+	X(AUTH, "auth", -32603, false, "the upstream refused our credentials")           \
+	X(HTTP, "http_status", -32603, true, "the upstream answered with an HTTP error") \
 	X(TIMEOUT, "timeout", -32603, true, "no answer within the time limit")           \
 	X(BUSY, "busy", -32603, true, "the queue of the upstream is full")               \
 	X(PROTOCOL, "protocol", -32603, false, "the upstream broke the protocol")        \
