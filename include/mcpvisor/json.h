@@ -61,10 +61,12 @@ bool json_is_id(struct jtext t);
 void json_id_key(struct jtext t, struct buf *out);
 /* Whether that form has other bytes than t, quotes and the first letter aside. */
 bool json_id_is_spelled(struct jtext t);
-/* Whether two ids, or two strings, are the same value, however they are written. */
+/* Whether two ids, or two strings, are the same value, however they are written. Takes
+ * no memory. */
 bool json_id_is_same(struct jtext a, struct jtext b);
 
-/* Writes a string with quotes. Invalid UTF-8 in s becomes U+FFFD. */
+/* Writes a string with quotes. Invalid UTF-8 in s becomes U+FFFD. s may be NULL if n is
+ * 0. */
 void json_put_string(struct buf *out, const char *s, size_t n);
 static inline void
 json_put(struct buf *out, struct jtext t)
@@ -73,8 +75,8 @@ json_put(struct buf *out, struct jtext t)
 }
 /* The span that removes a member from its object with one comma: from the
  * member's key (offset key_off) to the end of its value, widened over white
- * space and one neighbouring comma. base is the text the offsets refer to;
- * [lo, hi) is the object with its braces. */
+ * space and one neighbouring comma. base is the text the offsets refer to, object
+ * that span of it with its braces. For one member; else json_edit_cut. */
 struct json_span json_cut(
     const char *base, struct json_span object, uint32_t key_off, struct json_span value);
 

@@ -56,6 +56,8 @@ enum json_level {
 	X(P_INPUT_RESPONSES, PARAMS, "inputResponses", OTHER, false)                     \
 	X(P_REQUEST_STATE, PARAMS, "requestState", OTHER, false)                         \
 	X(P_NOTIFICATIONS, PARAMS, "notifications", OTHER, true)                         \
+	X(P_TASK, PARAMS, "task", OTHER, true)                                           \
+	X(P_TASK_ID, PARAMS, "taskId", OTHER, true)                                      \
 	X(M_PROGRESS_TOKEN, META, "progressToken", OTHER, true)                          \
 	X(M_VERSION, META, "io.modelcontextprotocol/protocolVersion", OTHER, true)       \
 	X(M_CLIENT_INFO, META, "io.modelcontextprotocol/clientInfo", OTHER, true)        \
@@ -64,6 +66,7 @@ enum json_level {
 	X(M_LOG_LEVEL, META, "io.modelcontextprotocol/logLevel", OTHER, true)            \
 	X(M_TRACEPARENT, META, "traceparent", OTHER, false)                              \
 	X(M_SUBSCRIPTION, META, "io.modelcontextprotocol/subscriptionId", OTHER, true)   \
+	X(M_RELATED_TASK, META, "io.modelcontextprotocol/related-task", OTHER, true)     \
 	X(R_TYPE, REF, "type", OTHER, true)                                              \
 	X(R_NAME, REF, "name", OTHER, true)                                              \
 	X(R_URI, REF, "uri", OTHER, true)                                                \
@@ -71,8 +74,12 @@ enum json_level {
 	X(IS_ERROR, RESULT, "isError", OTHER, false)                                     \
 	X(TTL_MS, RESULT, "ttlMs", OTHER, false)                                         \
 	X(CACHE_SCOPE, RESULT, "cacheScope", OTHER, false)                               \
+	X(RESULT_TASK, RESULT, "task", OTHER, false)                                     \
+	X(RESULT_TASK_ID, RESULT, "taskId", OTHER, false)                                \
 	X(RESULT_META, RESULT, "_meta", RESULT_META, false)                              \
 	X(RM_SUBSCRIPTION, RESULT_META, "io.modelcontextprotocol/subscriptionId", OTHER, \
+	    false)                                                                       \
+	X(RM_RELATED_TASK, RESULT_META, "io.modelcontextprotocol/related-task", OTHER,   \
 	    false)                                                                       \
 	X(E_CODE, ERROR, "code", OTHER, false)                                           \
 	X(E_MESSAGE, ERROR, "message", OTHER, false)                                     \
@@ -90,6 +97,13 @@ struct json_span {
 	uint32_t off;
 	uint32_t len;
 };
+
+/* The white space that may stand between tokens. */
+static inline bool
+json_is_space(char c)
+{
+	return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
 
 enum json_kind { JSON_K_NONE, JSON_K_OBJECT, JSON_K_ARRAY, JSON_K_STRING, JSON_K_SCALAR };
 

@@ -40,7 +40,17 @@ enum method_from { METHOD_FROM_CLIENT = 1, METHOD_FROM_SERVER = 2 };
 	X(N_UPDATED, "notifications/resources/updated", 2, true, true, true)             \
 	X(N_ACKNOWLEDGED, "notifications/subscriptions/acknowledged", 2, false, true,    \
 	    true)                                                                        \
-	X(N_ROOTS_CHANGED, "notifications/roots/list_changed", 1, true, false, true)
+	X(N_ROOTS_CHANGED, "notifications/roots/list_changed", 1, true, false, true)     \
+	X(SAMPLE, "sampling/createMessage", 2, true, false, false)                       \
+	X(ELICIT, "elicitation/create", 2, true, false, false)                           \
+	X(ROOTS, "roots/list", 2, true, false, false)                                    \
+	X(N_ELICITED, "notifications/elicitation/complete", 2, true, false, true)        \
+	X(TASKS_GET, "tasks/get", 1, true, true, false)                                  \
+	X(TASKS_RESULT, "tasks/result", 1, true, false, false)                           \
+	X(TASKS_UPDATE, "tasks/update", 1, false, true, false)                           \
+	X(TASKS_CANCEL, "tasks/cancel", 1, true, true, false)                            \
+	X(TASKS_LIST, "tasks/list", 1, true, false, false)                               \
+	X(N_TASK_STATUS, "notifications/tasks/status", 2, true, false, true)
 
 enum method {
 	METHOD_UNKNOWN,
@@ -56,6 +66,17 @@ const char *method_name(enum method m);
 bool method_is_from(enum method m, enum method_from from);
 bool method_is_in_era(enum method m, bool modern);
 bool method_is_notification(enum method m);
+
+/* The member of params that names what m is about, as Mcp-Name says it once more;
+ * JSON_SLOT_MAX: there is none. */
+enum json_slot method_name_slot(enum method m);
+
+/* The two ways of tasks, which have nothing but the word in common. */
+enum task_kind {
+	TASKS_NONE,
+	TASKS_CORE,	/* of 2025-11-25: the client asks for one */
+	TASKS_EXTENSION /* io.modelcontextprotocol/tasks: the server makes one */
+};
 
 /* Log levels of notifications/message, RFC 5424 order. */
 enum mcp_level {

@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 
+#include "mcpvisor/client_caps.h"
 #include "mcpvisor/err.h"
 #include "mcpvisor/json.h"
 #include "mcpvisor/method.h"
@@ -40,8 +41,10 @@ void wording_put_error(struct buf *out, int code, const char *message);
 void wording_put_unknown(struct buf *out, enum method m, struct jtext name);
 /* "Resource not found: URI" with data.uri; code differs by era. */
 void wording_put_no_resource(struct buf *out, int code, struct jtext uri);
-/* -32021: the client would have to declare URL elicitation. */
-void wording_put_url_needed(struct buf *out);
+/* -32021: the client would have to declare these (client_caps.h). */
+void wording_put_needed(struct buf *out, unsigned caps);
+/* The result of a tools/call whose requestState is of no more use. */
+void wording_put_call_again(struct buf *out, const char *members);
 /* -32022 with data.supported (JSON text) and data.requested. */
 void wording_put_revision(struct buf *out, const char *supported, struct jtext requested);
 

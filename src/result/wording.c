@@ -4,7 +4,7 @@
  *
  * Driven by: front. Pure: writes into a buf and knows no state.
  * Invariants: every object is valid JSON whatever a peer named; names of peers are
- * cut at 200 bytes.
+ * cut at 200 bytes, and what is repeated as it was spelled is bounded too.
  */
 #include "mcpvisor/wording.h"
 
@@ -14,6 +14,11 @@
 #include <string.h>
 
 #define NAME_MAX_BYTES 200
+/* As many bytes hold more than that of any name: an escape of six bytes is one at least.
+ */
+#define NAME_RAW_BYTES ((size_t)(NAME_MAX_BYTES + 4) * 6)
+/* A URI that we route by, each byte of it an escape, with its quotes. */
+#define SPELLED_MAX_BYTES ((size_t)CAP_URI_BYTES * 6 + 2)
 
 static void
 wording_put_head(struct buf *out, int code)
@@ -26,7 +31,10 @@ wording_put_name(struct buf *out, struct jtext name)
 {
 	struct buf text;
 
-	buf_init(&text, CAP_MESSAGE_BYTES);
+	/* A peer may name anything; only its beginning is of use. */
+	if (name.n > NAME_RAW_BYTES)
+		name.n = NAME_RAW_BYTES;
+	buf_init(&text, NAME_RAW_BYTES);
 	if (json_string_decode(name, &text) && text.err == MV_OK) {
 		size_t n = text.len;
 
@@ -39,6 +47,22 @@ wording_put_name(struct buf *out, struct jtext name)
 		if (n < text.len)
 			buf_add_str(out, "...");
 	}
+	buf_fini(&text);
+}
+
+/* What a peer has named, in its own spelling; what is too long to be any good is cut. */
+static void
+wording_put_spelled(struct buf *out, struct jtext t)
+{
+	struct buf text;
+
+	if (t.n <= SPELLED_MAX_BYTES) {
+		json_put(out, t);
+		return;
+	}
+	buf_init(&text, NAME_RAW_BYTES);
+	wording_put_name(&text, t);
+	json_put_string(out, text.data, text.len);
 	buf_fini(&text);
 }
 
@@ -172,7 +196,7 @@ wording_put_no_resource(struct buf *out, int code, struct jtext uri)
 	wording_put_head(out, code);
 	json_put_string(out, text.data, text.len);
 	buf_add_str(out, ",\"data\":{\"uri\":");
-	json_put(out, uri);
+	wording_put_spelled(out, uri);
 	buf_add_str(out, "}}");
 	buf_fini(&text);
 }
@@ -184,16 +208,28 @@ wording_put_revision(struct buf *out, const char *supported, struct jtext reques
 	buf_add_str(out, "\"Unsupported protocol version\",\"data\":{\"supported\":");
 	buf_add_str(out, supported);
 	buf_add_str(out, ",\"requested\":");
-	json_put(out, requested);
+	wording_put_spelled(out, requested);
 	buf_add_str(out, "}}");
 }
 
 void
-wording_put_url_needed(struct buf *out)
+wording_put_needed(struct buf *out, unsigned caps)
 {
 	wording_put_head(out, -32021);
 	buf_add_str(out,
-	    "\"The upstream needs the user to open a URL: declare the client "
-	    "capability elicitation.url to be asked\",\"data\":"
-	    "{\"requiredCapabilities\":{\"elicitation\":{\"url\":{}}}}}");
+	    "\"The upstream has to ask the client for this: declare the client "
+	    "capabilities of data.requiredCapabilities to be asked\",\"data\":"
+	    "{\"requiredCapabilities\":");
+	client_caps_put(out, caps, true);
+	buf_add_str(out, "}}");
+}
+
+void
+wording_put_call_again(struct buf *out, const char *members)
+{
+	buf_addf(out,
+	    "{%s\"content\":[{\"type\":\"text\",\"text\":\"The requestState of this "
+	    "call has expired or was used before. Call the tool again without it.\"}],"
+	    "\"isError\":true}",
+	    members);
 }

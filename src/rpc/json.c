@@ -9,29 +9,31 @@
 
 #include <string.h>
 
-static bool
-is_space(char c)
-{
-	return c == ' ' || c == '\n' || c == '\r' || c == '\t';
-}
-
 static const char *
 skip_space(const char *p, const char *end)
 {
-	while (p < end && is_space(*p))
+	while (p < end && json_is_space(*p))
 		p++;
 	return p;
 }
 
-/* p is the opening quote; the result is after the closing one. */
+/* p is the opening quote; the result is after the closing one. Most of a long list is
+ * strings, so they are not looked at byte by byte. */
 static const char *
 skip_string(const char *p, const char *end)
 {
-	for (p++; p < end && *p != '"'; p++) {
-		if (*p == '\\')
-			p++;
+	const char *first = p + 1, *quote = first;
+
+	while ((quote = memchr(quote, '"', (size_t)(end - quote))) != NULL) {
+		const char *at = quote;
+
+		while (at > first && at[-1] == '\\')
+			at--;
+		if ((quote - at) % 2 == 0)
+			return quote + 1;
+		quote++;
 	}
-	return p < end ? p + 1 : end;
+	return end;
 }
 
 static const char *
@@ -62,7 +64,7 @@ skip_value(const char *p, const char *end)
 		return skip_string(p, end);
 	if (*p == '{' || *p == '[')
 		return skip_container(p, end);
-	while (p < end && !is_space(*p) && *p != ',' && *p != '}' && *p != ']')
+	while (p < end && !json_is_space(*p) && *p != ',' && *p != '}' && *p != ']')
 		p++;
 	return p;
 }
@@ -212,6 +214,22 @@ unescape(const char **p, const char *end, char out[4])
 	return 1;
 }
 
+/* One character of a string, decoded. A raw one is as long as its lead byte says. */
+static size_t
+next_char(const char **p, const char *end, char out[4])
+{
+	unsigned char c = (unsigned char)**p;
+	size_t n = c < 0xc0 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+
+	if (c == '\\')
+		return unescape(p, end, out);
+	if (n > (size_t)(end - *p))
+		n = (size_t)(end - *p);
+	memcpy(out, *p, n);
+	*p += n;
+	return n;
+}
+
 static bool
 is_string(struct jtext t)
 {
@@ -232,12 +250,7 @@ json_string_is(struct jtext t, const char *s)
 	if (memchr(p, '\\', (size_t)(end - p)) == NULL)
 		return (size_t)(end - p) == left && memcmp(p, s, left) == 0;
 	while (p < end) {
-		n = 1;
-		out[0] = *p;
-		if (*p == '\\')
-			n = unescape(&p, end, out);
-		else
-			p++;
+		n = next_char(&p, end, out);
 		if (n > left || memcmp(s, out, n) != 0)
 			return false;
 		s += n;
@@ -327,6 +340,12 @@ json_is_id(struct jtext t)
 	return t.n <= CAP_ID_BYTES && (is_string(t) || is_integer(t));
 }
 
+static bool
+is_zero(struct jtext t)
+{
+	return (t.n == 1 && t.p[0] == '0') || (t.n == 2 && memcmp(t.p, "-0", 2) == 0);
+}
+
 void
 json_id_key(struct jtext t, struct buf *out)
 {
@@ -336,7 +355,7 @@ json_id_key(struct jtext t, struct buf *out)
 		return;
 	}
 	buf_add_char(out, 'i');
-	if (t.n == 2 && memcmp(t.p, "-0", 2) == 0)
+	if (is_zero(t))
 		buf_add_char(out, '0');
 	else
 		buf_add(out, t.p, t.n);
@@ -345,24 +364,28 @@ json_id_key(struct jtext t, struct buf *out)
 bool
 json_id_is_spelled(struct jtext t)
 {
-	return memchr(t.p, '\\', t.n) != NULL || (t.n == 2 && memcmp(t.p, "-0", 2) == 0);
+	return memchr(t.p, '\\', t.n) != NULL || (t.n == 2 && is_zero(t));
 }
 
 bool
 json_id_is_same(struct jtext a, struct jtext b)
 {
-	struct buf x, y;
-	bool same;
+	const char *p, *q, *p_end, *q_end;
+	char x[4], y[4];
+	size_t n;
 
 	if (!json_id_is_spelled(a) && !json_id_is_spelled(b))
 		return a.n == b.n && memcmp(a.p, b.p, a.n) == 0;
-	buf_init(&x, a.n + 1);
-	buf_init(&y, b.n + 1);
-	json_id_key(a, &x);
-	json_id_key(b, &y);
-	same = x.err == MV_OK && y.err == MV_OK && x.len == y.len &&
-	       memcmp(x.data, y.data, x.len) == 0;
-	buf_fini(&x);
-	buf_fini(&y);
-	return same;
+	if (!is_string(a) || !is_string(b))
+		return is_zero(a) && is_zero(b);
+	p = a.p + 1;
+	p_end = a.p + a.n - 1;
+	q = b.p + 1;
+	q_end = b.p + b.n - 1;
+	while (p < p_end && q < q_end) {
+		n = next_char(&p, p_end, x);
+		if (n != next_char(&q, q_end, y) || memcmp(x, y, n) != 0)
+			return false;
+	}
+	return p == p_end && q == q_end;
 }

@@ -9,39 +9,10 @@
  */
 #include "mcpvisor/json.h"
 
+#include "mcpvisor/utf8.h"
+
 #include <string.h>
 #include <sys/uio.h>
-
-/* Length of the valid UTF-8 sequence at p, 0 if there is none. */
-static size_t
-utf8_length(const unsigned char *p, size_t n)
-{
-	unsigned char lo = 0x80, hi = 0xbf;
-	size_t len, i;
-
-	if (p[0] < 0x80)
-		return 1;
-	if (p[0] < 0xc2 || p[0] > 0xf4)
-		return 0;
-	len = p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
-	if (p[0] == 0xe0)
-		lo = 0xa0;
-	else if (p[0] == 0xed)
-		hi = 0x9f;
-	else if (p[0] == 0xf0)
-		lo = 0x90;
-	else if (p[0] == 0xf4)
-		hi = 0x8f;
-	if (len > n)
-		return 0;
-	for (i = 1; i < len; i++) {
-		if (p[i] < lo || p[i] > hi)
-			return 0;
-		lo = 0x80;
-		hi = 0xbf;
-	}
-	return len;
-}
 
 static void
 put_control(struct buf *out, unsigned char c)
@@ -79,20 +50,15 @@ json_put_string(struct buf *out, const char *s, size_t n)
 			put_control(out, p[i]);
 		run = ++i;
 	}
-	buf_add(out, s + run, n - run);
+	if (run < n)
+		buf_add(out, s + run, n - run);
 	buf_add_char(out, '"');
-}
-
-static bool
-is_space(char c)
-{
-	return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
 static uint32_t
 space_before(const char *base, uint32_t off, uint32_t lo)
 {
-	while (off > lo && is_space(base[off - 1]))
+	while (off > lo && json_is_space(base[off - 1]))
 		off--;
 	return off;
 }
@@ -100,7 +66,7 @@ space_before(const char *base, uint32_t off, uint32_t lo)
 static uint32_t
 space_after(const char *base, uint32_t off, uint32_t hi)
 {
-	while (off < hi && is_space(base[off]))
+	while (off < hi && json_is_space(base[off]))
 		off++;
 	return off;
 }

@@ -8,6 +8,8 @@
  */
 #include "json_scan_priv.h"
 
+#include "mcpvisor/utf8.h"
+
 #include <string.h>
 
 #ifdef __SSE2__
@@ -77,29 +79,15 @@ add_to_key(struct json_scan *s, const unsigned char *p, size_t n)
 	s->st.key_len = (uint8_t)(s->st.key_len + n);
 }
 
-/* Unicode 15.0, table 3-7: what may follow each lead byte. */
 static void
 begin_utf8(struct json_scan *s, unsigned char c)
 {
-	s->st.utf8_lo = 0x80;
-	s->st.utf8_hi = 0xbf;
-	if (c >= 0xc2 && c <= 0xdf) {
-		s->st.utf8_left = 1;
-	} else if (c >= 0xe0 && c <= 0xef) {
-		s->st.utf8_left = 2;
-		if (c == 0xe0)
-			s->st.utf8_lo = 0xa0;
-		else if (c == 0xed)
-			s->st.utf8_hi = 0x9f;
-	} else if (c >= 0xf0 && c <= 0xf4) {
-		s->st.utf8_left = 3;
-		if (c == 0xf0)
-			s->st.utf8_lo = 0x90;
-		else if (c == 0xf4)
-			s->st.utf8_hi = 0x8f;
-	} else {
+	unsigned len = utf8_lead(c, &s->st.utf8_lo, &s->st.utf8_hi);
+
+	if (len == 0)
 		scan_soft_error(s, MV_UTF8);
-	}
+	else
+		s->st.utf8_left = (uint8_t)(len - 1);
 }
 
 /* The bytes after a lead byte. A wrong one is not consumed. */

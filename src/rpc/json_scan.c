@@ -14,12 +14,6 @@
 #include <string.h>
 
 static inline bool
-is_space(unsigned char c)
-{
-	return c == ' ' || c == '\n' || c == '\r' || c == '\t';
-}
-
-static inline bool
 in_array(const struct json_scan *s)
 {
 	unsigned d = s->depth - 1;
@@ -152,7 +146,7 @@ after_key(struct json_scan *s, const unsigned char *p, const unsigned char *end)
 	if (*p != ':')
 		return scan_fail(s, p);
 	p++;
-	return p < end && !is_space(*p) ? begin_value(s, p, end) : p;
+	return p < end && !json_is_space((char)*p) ? begin_value(s, p, end) : p;
 }
 
 static const unsigned char *
@@ -214,7 +208,7 @@ static const unsigned char *
 scan_some(struct json_scan *s, const unsigned char *p, const unsigned char *end)
 {
 	if (s->st.state <= JSON_ST_DONE) {
-		while (is_space(*p)) {
+		while (json_is_space((char)*p)) {
 			if (++p == end)
 				return p;
 		}

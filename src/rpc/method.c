@@ -65,6 +65,25 @@ method_is_notification(enum method m)
 	return rows[m].notification;
 }
 
+enum json_slot
+method_name_slot(enum method m)
+{
+	switch ((int)m) {
+	case METHOD_TOOLS_CALL:
+	case METHOD_PROMPTS_GET:
+		return JSON_P_NAME;
+	case METHOD_RESOURCES_READ:
+		return JSON_P_URI;
+	case METHOD_TASKS_GET:
+	case METHOD_TASKS_RESULT:
+	case METHOD_TASKS_UPDATE:
+	case METHOD_TASKS_CANCEL:
+		return JSON_P_TASK_ID;
+	default:
+		return JSON_SLOT_MAX;
+	}
+}
+
 static const char *const levels[MCP_LV_MAX] = {
     [MCP_LV_DEBUG] = "debug",
     [MCP_LV_INFO] = "info",

@@ -8,12 +8,12 @@
 
 struct revision_row {
 	const char *text;
-	bool modern, batches;
+	bool modern, batches, event_ids, priming;
 };
 
 static const struct revision_row rows[REVISION_MAX] = {
-    [REVISION_NONE] = {"none", false, false},
-#define X(id, text, modern, batches) [REVISION_##id] = {text, modern, batches},
+    [REVISION_NONE] = {"none", false, false, false, false},
+#define X(id, ...) [REVISION_##id] = {__VA_ARGS__},
     REVISION_TABLE(X)
 #undef X
 };
@@ -34,6 +34,18 @@ bool
 revision_has_batches(enum revision r)
 {
 	return rows[r].batches;
+}
+
+bool
+revision_has_event_ids(enum revision r)
+{
+	return rows[r].event_ids;
+}
+
+bool
+revision_has_priming(enum revision r)
+{
+	return rows[r].priming;
 }
 
 enum revision

@@ -29,7 +29,12 @@ check_entry(const struct upstream_conf *c)
 		MCPVISOR_ASSERT(*c->broken_text);
 		return;
 	}
-	MCPVISOR_ASSERT(*c->name && c->argv && c->argv[0] && *c->argv[0] && c->env);
+	MCPVISOR_ASSERT(*c->name && !c->argv == (c->url != NULL));
+	MCPVISOR_ASSERT(c->url || (c->argv[0] && *c->argv[0] && c->env));
+	MCPVISOR_ASSERT(c->url ? !c->env && !c->own_env : c->n_headers == 0);
+	for (size_t i = 0; i < c->n_headers; i++)
+		MCPVISOR_ASSERT(
+		    !c->headers[i].value[strcspn(c->headers[i].value, "\r\n")]);
 	MCPVISOR_ASSERT(!c->own_env || *c->own_env);
 	MCPVISOR_ASSERT(c->isolation <= ISOLATION_CALL && c->era <= ERA_MODERN);
 	MCPVISOR_ASSERT(c->start <= START_ON_USE && c->failure <= FAILURE_TOOL_ERROR);

@@ -4,6 +4,7 @@
 #include "mcpvisor/wording.h"
 
 #include "mcpvisor/caps.h"
+#include "mcpvisor/mem.h"
 
 #include "fake/fake_tree.h"
 
@@ -233,6 +234,31 @@ START_TEST(resource_not_found)
 }
 END_TEST
 
+/* What is named may be as long as a message: it is neither copied nor sent back. */
+START_TEST(long_names_cost_little)
+{
+	struct buf name;
+
+	buf_init(&name, 1u << 20);
+	buf_add_char(&name, '"');
+	for (int i = 0; i < 100000; i++)
+		buf_add_str(&name, i % 2 ? "\\u0078" : "x");
+	buf_add_char(&name, '"');
+	ck_assert_int_eq(buf_reserve(&out, 8192), MV_OK);
+	mem_fail_at(0, 0);
+	wording_put_unknown(&out, METHOD_TOOLS_CALL, (struct jtext){name.data, name.len});
+	ck_assert_uint_le(mem_try_count(), 8);
+	assert_out("{\"code\":-32602,\"message\":\"Unknown tool: " X199 "x...\"}");
+	wording_put_no_resource(&out, -32602, (struct jtext){name.data, name.len});
+	assert_out("{\"code\":-32602,\"message\":\"Resource not found: " X199
+		   "x...\",\"data\":{\"uri\":\"" X199 "x...\"}}");
+	wording_put_revision(&out, "[]", (struct jtext){name.data, name.len});
+	assert_out("{\"code\":-32022,\"message\":\"Unsupported protocol version\","
+		   "\"data\":{\"supported\":[],\"requested\":\"" X199 "x...\"}}");
+	buf_fini(&name);
+}
+END_TEST
+
 START_TEST(revision_not_supported)
 {
 	wording_put_revision(&out, "[\"2026-07-28\"]", text_of("\"1\\u0039\""));
@@ -242,12 +268,13 @@ START_TEST(revision_not_supported)
 }
 END_TEST
 
-START_TEST(url_needed)
+START_TEST(capabilities_needed)
 {
-	wording_put_url_needed(&out);
+	wording_put_needed(&out, CLIENT_CAP_ELICITATION | CLIENT_CAP_ELICITATION_URL);
 	assert_out(
-	    "{\"code\":-32021,\"message\":\"The upstream needs the user to open a URL: "
-	    "declare the client capability elicitation.url to be asked\",\"data\":"
+	    "{\"code\":-32021,\"message\":\"The upstream has to ask the client for "
+	    "this: declare the client capabilities of data.requiredCapabilities to "
+	    "be asked\",\"data\":"
 	    "{\"requiredCapabilities\":{\"elicitation\":{\"url\":{}}}}}");
 }
 END_TEST
@@ -273,8 +300,9 @@ main(void)
 	tcase_add_loop_test(
 	    tc, unknown_names, 0, (int)(sizeof(unknowns) / sizeof(unknowns[0])));
 	tcase_add_test(tc, resource_not_found);
+	tcase_add_test(tc, long_names_cost_little);
 	tcase_add_test(tc, revision_not_supported);
-	tcase_add_test(tc, url_needed);
+	tcase_add_test(tc, capabilities_needed);
 	srunner_run_all(sr, CK_ENV);
 	failed = srunner_ntests_failed(sr);
 	srunner_free(sr);
