@@ -90,6 +90,11 @@ bool http_stream_is_open(const struct http_exchange *x);
  * connection ends and on_end comes), MV_NOMEM. */
 enum mv_err http_stream_event(struct http_exchange *x, const char *id,
     const struct iovec *data, int n) MCPVISOR_MUST_CHECK;
+/* The same with "event: TYPE\n" and no id. */
+enum mv_err http_stream_typed_event(struct http_exchange *x, const char *type,
+    const struct iovec *data, int n) MCPVISOR_MUST_CHECK;
+/* Tells the client how long to wait before it comes back. */
+void http_stream_retry(struct http_exchange *x, uint32_t ms);
 /* Ends the stream and the exchange. */
 void http_stream_end(struct http_exchange *x);
 

@@ -107,6 +107,7 @@ conn_enter(struct http_conn *c)
 		break;
 	case HTTP_CONN_ST_LAST:
 		c->taking = NULL;
+		buf_fini(&c->gather);
 		conn_drop_input(c);
 		deferred_ask(&c->later);
 		break;
@@ -204,18 +205,6 @@ http_conn_gone(struct http_conn *c)
 	http_server_lost(c->server, c->door);
 }
 
-/* Whether the client closed its side although we do not read. */
-static void
-conn_look(struct http_conn *c)
-{
-	struct pollfd p = {.fd = c->fd, .events = POLLRDHUP};
-
-	if (poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR)))
-		http_conn_gone(c);
-	else
-		http_conn_wait(c, HTTP_LOOK_MS);
-}
-
 /* A reader that takes something, however slow, is not idle. */
 static bool
 conn_has_moved(struct http_conn *c, uint32_t ms)
@@ -284,6 +273,18 @@ conn_leave(struct http_conn *c)
 		return;
 	http_conn_set(c, HTTP_CONN_ST_LAST, "client closed");
 	conn_finish(c);
+}
+
+/* Whether the client closed its side although we do not read. */
+static void
+conn_look(struct http_conn *c)
+{
+	struct pollfd p = {.fd = c->fd, .events = POLLRDHUP};
+
+	if (poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR)))
+		conn_leave(c);
+	else
+		http_conn_wait(c, HTTP_LOOK_MS);
 }
 
 static void
@@ -395,6 +396,7 @@ on_later(void *arg)
 {
 	struct http_conn *c = arg;
 
+	MCPVISOR_ASSERT(c->magic == HTTP_CONN_MAGIC);
 	conn_tell_ended(c);
 	if (c->state != HTTP_CONN_ST_GONE)
 		conn_handle(c, CONN_EV_SETTLE);
@@ -406,6 +408,7 @@ on_timer(void *arg)
 	struct http_conn *c = arg;
 	uint64_t now = clock_now_ms();
 
+	MCPVISOR_ASSERT(c->magic == HTTP_CONN_MAGIC);
 	c->armed_at = 0;
 	if (c->deadline && now >= c->deadline) {
 		c->deadline = 0;

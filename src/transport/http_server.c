@@ -24,6 +24,7 @@
 /* What even an idle connection may keep. */
 #define SHED_MIN     ((size_t)4096)
 #define SHED_LOOK_MS 200
+#define POOL_MAX     64u
 
 const struct http_server_opts http_server_defaults = {
     .limits = {.line_max = 8192, .head_max = 32768, .body_max = CAP_MESSAGE_BYTES},
@@ -71,6 +72,7 @@ http_exchange_new(struct http_conn *c)
 
 	if (x) {
 		s->pool = x->next;
+		s->n_pool--;
 	} else {
 		x = mem_xcalloc(1, sizeof(*x));
 		x->magic = HTTP_EXCHANGE_MAGIC;
@@ -85,18 +87,26 @@ http_exchange_new(struct http_conn *c)
 	return x;
 }
 
+/* Whoever is on the stack may look at x once more. A few wait for the next ones; more,
+ * left by a crowd, would lie about among what it has freed. */
 void
 http_exchange_recycle(struct http_exchange *x)
 {
 	struct http_conn *c = x->conn;
+	struct http_server *s = c->server;
 
 	if (c->taking == x)
 		c->taking = NULL;
 	c->held -= x->held.len;
 	buf_fini(&x->held);
 	x->conn = NULL;
-	x->next = c->server->pool;
-	c->server->pool = x;
+	if (s->n_pool == POOL_MAX) {
+		loop_defer_free(s->loop, mem_free, x);
+		return;
+	}
+	x->next = s->pool;
+	s->pool = x;
+	s->n_pool++;
 }
 
 static void
@@ -286,7 +296,8 @@ http_server_drain(struct http_server *s, void (*fn)(void *), void *arg)
 		next = c->next;
 		http_conn_stop(c);
 	}
-	if (s->n_conns == 0)
+	/* The owner may have freed it when it heard of the last one. */
+	if (s->n_conns == 0 && !s->dead)
 		deferred_ask(&s->drained);
 }
 

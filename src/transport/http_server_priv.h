@@ -104,6 +104,7 @@ struct http_server {
 	struct http_conn *conns;
 	unsigned n_conns;
 	struct http_exchange *pool;
+	unsigned n_pool;
 	bool draining, dead;
 	void (*drain_fn)(void *);
 	void *drain_arg;

@@ -35,7 +35,6 @@ http_refuse_body(struct http_conn *c, int status)
 {
 	struct http_exchange *x = c->taking;
 
-	buf_fini(&c->gather);
 	if (x && x->state == HTTP_X_STREAM) {
 		http_conn_set(c, HTTP_CONN_ST_DOOMED, "body refused");
 		return;

@@ -15,6 +15,7 @@
 #include "mcpvisor/clock.h"
 #include "mcpvisor/log.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -332,9 +333,10 @@ http_stream_is_open(const struct http_exchange *x)
 	return x->state == HTTP_X_STREAM && !http_is_over(x);
 }
 
-enum mv_err
-http_stream_event(
-    struct http_exchange *x, const char *id, const struct iovec *data, int n)
+/* field: the name of the line before the data, and what ends it; NULL: there is none. */
+static enum mv_err
+http_put_event(struct http_exchange *x, const char *field, const char *value,
+    const struct iovec *data, int n)
 {
 	const char *end = x->minor ? "\n\n\r\n" : "\n\n";
 	size_t total = strlen("data: \n\n");
@@ -346,17 +348,17 @@ http_stream_event(
 		return MV_CLOSED;
 	if (x->no_body)
 		return MV_OK;
-	if (id)
-		total += strlen("id: \n") + strlen(id);
+	if (field)
+		total += strlen(field) + strlen(value) + 1;
 	for (int i = 0; i < n; i++)
 		total += data[i].iov_len;
 	b = &x->conn->server->scratch;
 	buf_reset(b);
 	if (x->minor)
 		buf_addf(b, "%zx\r\n", total);
-	if (id) {
-		buf_add_str(b, "id: ");
-		buf_add_str(b, id);
+	if (field) {
+		buf_add_str(b, field);
+		buf_add_str(b, value);
 		buf_add_char(b, '\n');
 	}
 	buf_add_str(b, "data: ");
@@ -364,6 +366,38 @@ http_stream_event(
 	if (err == MV_OK && x == x->conn->open.first)
 		http_beat(x->conn);
 	return err;
+}
+
+enum mv_err
+http_stream_event(
+    struct http_exchange *x, const char *id, const struct iovec *data, int n)
+{
+	return http_put_event(x, id ? "id: " : NULL, id, data, n);
+}
+
+enum mv_err
+http_stream_typed_event(
+    struct http_exchange *x, const char *type, const struct iovec *data, int n)
+{
+	return http_put_event(x, "event: ", type, data, n);
+}
+
+void
+http_stream_retry(struct http_exchange *x, uint32_t ms)
+{
+	char text[32];
+	struct buf *b;
+
+	MCPVISOR_ASSERT(x->magic == HTTP_EXCHANGE_MAGIC);
+	if (!http_stream_is_open(x) || x->no_body)
+		return;
+	b = &x->conn->server->scratch;
+	snprintf(text, sizeof(text), "retry: %" PRIu32 "\n\n", ms);
+	buf_reset(b);
+	if (x->minor)
+		buf_addf(b, "%zx\r\n", strlen(text));
+	buf_add_str(b, text);
+	(void)http_send(x, NULL, 0, x->minor ? "\r\n" : "");
 }
 
 void

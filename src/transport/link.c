@@ -24,13 +24,6 @@
 #define IN_ROOM		((size_t)64 * 1024) /* above a message, to see that it is over */
 #define PIECES_ON_STACK 64
 
-/* What is kept of a line that is refused, while it lasts. */
-struct refused {
-	struct salvage salvage;
-	char head[CAP_LOG_VALUE_BYTES];
-	size_t head_len;
-};
-
 struct link {
 	unsigned magic;
 	struct loop *loop;
@@ -46,38 +39,9 @@ struct link {
 static void
 link_refuse_feed(struct link *k, const char *p, size_t n)
 {
-	struct refused *r = k->refused;
-	size_t part;
-
-	if (!r) {
-		r = k->refused = mem_xalloc(sizeof(*r));
-		salvage_init(&r->salvage);
-		r->head_len = 0;
-	}
-	part = sizeof(r->head) - r->head_len < n ? sizeof(r->head) - r->head_len : n;
-	memcpy(r->head + r->head_len, p, part);
-	r->head_len += part;
-	salvage_feed(&r->salvage, p, n);
-}
-
-/* The id as written, if it is one. Uses the json of the link. */
-static struct jtext
-link_refused_id(struct link *k, enum mv_err err)
-{
-	const struct salvage *s = &k->refused->salvage;
-	struct jtext id = {s->id, s->id_len}, none = {NULL, 0};
-
-	if (!s->id_complete)
-		return none;
-	/* Cut off by the end, which says more of its request than half a reply does. */
-	if (k->is_cut && s->is_reply && err != MV_TOO_LONG)
-		return none;
-	/* What is not even JSON must at least say that it is meant for us. */
-	if (err == MV_SYNTAX && !s->has_version)
-		return none;
-	if (json_scan(&k->json, id.p, id.n, false) != MV_OK || !json_is_id(id))
-		return none;
-	return id;
+	if (!k->refused)
+		k->refused = refused_new();
+	refused_feed(k->refused, p, n);
 }
 
 static void
@@ -85,8 +49,8 @@ link_refuse(struct link *k, enum mv_err err)
 {
 	struct refused *r = k->refused;
 
-	k->cb.on_bad(k->arg, err, link_refused_id(k, err), r->salvage.is_reply, r->head,
-	    r->head_len);
+	k->cb.on_bad(k->arg, err, refused_id(r, err, k->is_cut, &k->json),
+	    r->salvage.is_reply, r->head, r->head_len);
 	if (k->dead)
 		return;
 	mem_free(r);

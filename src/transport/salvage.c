@@ -2,12 +2,14 @@
 /*
  * Reads the top level of a text that the scanner refuses, for its id.
  *
- * Owns: nothing. Driven by: link.
+ * Owns: nothing. Driven by: link, http_link.
  * Invariants: what is nested is skipped by its brackets and strings alone; the
  * first departure from the form of an object at the top level ends the search,
  * so that noise yields nothing; the first id counts.
  */
 #include "salvage_priv.h"
+
+#include "mcpvisor/mem.h"
 
 #include <string.h>
 
@@ -179,4 +181,46 @@ salvage_feed(struct salvage *s, const char *p, size_t n)
 			salvage_between(s, p[i]);
 		}
 	}
+}
+
+struct refused *
+refused_new(void)
+{
+	struct refused *r = mem_xalloc(sizeof(*r));
+
+	salvage_init(&r->salvage);
+	r->head_len = 0;
+	return r;
+}
+
+void
+refused_feed(struct refused *r, const char *p, size_t n)
+{
+	size_t part =
+	    sizeof(r->head) - r->head_len < n ? sizeof(r->head) - r->head_len : n;
+
+	if (n == 0)
+		return;
+	memcpy(r->head + r->head_len, p, part);
+	r->head_len += part;
+	salvage_feed(&r->salvage, p, n);
+}
+
+struct jtext
+refused_id(const struct refused *r, enum mv_err err, bool is_cut, struct json_msg *json)
+{
+	const struct salvage *s = &r->salvage;
+	struct jtext id = {s->id, s->id_len}, none = {NULL, 0};
+
+	if (!s->id_complete)
+		return none;
+	/* Cut off by the end, which says more of its request than half a reply does. */
+	if (is_cut && s->is_reply && err != MV_TOO_LONG)
+		return none;
+	/* What is not even JSON must at least say that it is meant for us. */
+	if (err == MV_SYNTAX && !s->has_version)
+		return none;
+	if (json_scan(json, id.p, id.n, false) != MV_OK || !json_is_id(id))
+		return none;
+	return id;
 }

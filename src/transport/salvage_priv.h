@@ -8,6 +8,7 @@
 #define MCPVISOR_SALVAGE_PRIV_H
 
 #include "mcpvisor/caps.h"
+#include "mcpvisor/json.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,5 +28,21 @@ struct salvage {
 
 void salvage_init(struct salvage *s);
 void salvage_feed(struct salvage *s, const char *p, size_t n);
+
+/* What is kept of a message that is refused, while it lasts. */
+struct refused {
+	struct salvage salvage;
+	char head[CAP_LOG_VALUE_BYTES];
+	size_t head_len;
+};
+
+/* Ends with mem_free. */
+struct refused *refused_new(void);
+void refused_feed(struct refused *r, const char *p, size_t n);
+/* The id as written, if it is one that the message can be answered or failed by; points
+ * into r. err: why it is refused; is_cut: the end of the input came within it. json is
+ * the caller's, for a look at the id. */
+struct jtext refused_id(
+    const struct refused *r, enum mv_err err, bool is_cut, struct json_msg *json);
 
 #endif

@@ -371,6 +371,23 @@ START_TEST(test_free_inside)
 }
 END_TEST
 
+/* Who ends the server when the last connection has gone hears of no drain. */
+START_TEST(test_free_in_drain)
+{
+	struct client *c;
+
+	start();
+	c = dial();
+	settle();
+	free_in_close = true;
+	http_server_drain(srv, on_drain, &drains);
+	ck_assert_ptr_null(srv);
+	settle();
+	ck_assert_int_eq(drains, 0);
+	hang_up(c);
+}
+END_TEST
+
 START_TEST(test_free_while_open)
 {
 	struct client *c;
@@ -460,6 +477,7 @@ main(void)
 	tcase_add_test(tc, test_drain);
 	tcase_add_test(tc, test_drain_nobody);
 	tcase_add_loop_test(tc, test_free_inside, 0, 3);
+	tcase_add_test(tc, test_free_in_drain);
 	tcase_add_test(tc, test_free_while_open);
 	tcase_add_test(tc, test_no_memory);
 	tcase_add_test(tc, test_idle_memory);

@@ -153,6 +153,32 @@ START_TEST(test_full_and_gone)
 }
 END_TEST
 
+/* As one that is read from: what was answered before it left its side still arrives. */
+START_TEST(test_full_and_half_closed)
+{
+	struct client *c;
+
+	opts.pipeline_max = 1;
+	start();
+	c = dial();
+	watch_want(&c->watch, 0); /* it reads nothing for now */
+	say(c, GET("/big") GET("/hold/a"));
+	wait_held('a');
+	for (int i = 0; i < 50; i++) {
+		(void)!send(c->fd, big, 4096, MSG_NOSIGNAL | MSG_DONTWAIT);
+		settle();
+	}
+	ck_assert_int_eq(shutdown(c->fd, SHUT_WR), 0);
+	until(&ends, 2);
+	ck_assert_int_eq(gones, 1);
+	watch_want(&c->watch, WATCH_READ);
+	while (!c->eof)
+		loop_run(l);
+	ck_assert_uint_gt(c->in.len, sizeof(big));
+	hang_up(c);
+}
+END_TEST
+
 static const struct {
 	const char *request, *has, *has_not;
 	bool stays;
@@ -400,6 +426,7 @@ main(void)
 	tcase_add_test(tc, test_order);
 	tcase_add_test(tc, test_pipeline_max);
 	tcase_add_test(tc, test_full_and_gone);
+	tcase_add_test(tc, test_full_and_half_closed);
 	tcase_add_loop_test(tc, test_life, 0, sizeof(lives) / sizeof(lives[0]));
 	tcase_add_loop_test(tc, test_bad, 0, sizeof(bad) / sizeof(bad[0]));
 	tcase_add_test(tc, test_long_line_and_head);

@@ -21,7 +21,7 @@ static struct http_server_opts opts;
 static struct http_exchange *held[HELD_MAX]; /* by user */
 static int heads, requests, ends, gones, drains, closes;
 static int adds, doors[2]; /* connections that were given to the server; their door */
-static bool free_in_head, free_in_request, free_in_end;
+static bool free_in_head, free_in_request, free_in_end, free_in_close;
 static struct buf last_body, ended; /* ended: letters of users, capital if gone */
 static char big[1024 * 1024];
 
@@ -122,6 +122,8 @@ on_close(void *arg, void *door)
 	ck_assert_ptr_eq(arg, &srv);
 	ck_assert_ptr_eq(door, &doors[1]);
 	closes++;
+	if (free_in_close)
+		end_server();
 	loop_stop(l, 0);
 }
 

@@ -199,7 +199,7 @@ setup(void)
 	memset(held, 0, sizeof(held));
 	memset(big, 'b', sizeof(big));
 	heads = requests = ends = gones = drains = adds = closes = 0;
-	free_in_head = free_in_request = free_in_end = false;
+	free_in_head = free_in_request = free_in_end = free_in_close = false;
 	buf_init(&last_body, sizeof(big) * 4);
 	buf_init(&ended, 4096);
 	(void)buf_reserve(&last_body, 4096);

@@ -1,0 +1,260 @@
+/* layer: transport */
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sessions over HTTP: how they begin, are lost and renewed, and end.
+ */
+#include "mcpvisor/http_link.h"
+
+#include "http_link_rig.h"
+
+#define LOST(want_)                                                                      \
+	{                                                                                \
+		.want = want_, .status = 404, .type = JSON, .body = ERROR("null")        \
+	}
+#define ANSWER(want_, id)                                                                \
+	{                                                                                \
+		.want = want_, .status = 200, .type = JSON, .body = RESULT(id)           \
+	}
+
+START_TEST(test_session)
+{
+	SCRIPT(HELLO,
+	    ANSWER("mcp-session-id: s1\r\n|mcp-protocol-version: 2025-11-25", "2"),
+	    {.want = "mcp-session-id: s1\r\n", .status = 202},
+	    /* a later answer changes nothing */
+	    {.want = "mcp-session-id: s1\r\n",
+		.status = 200,
+		.type = JSON,
+		.body = RESULT("3"),
+		.extra = "Mcp-Session-Id: other\r\n"},
+	    ANSWER("mcp-session-id: s1\r\n", "4"), ANSWER("!mcp-session-id", "5"));
+	ck_assert(!http_link_has_session(k));
+	hello();
+	ck_assert(http_link_has_session(k));
+	http_link_set_revision(k, "2025-11-25", true);
+	ask(2);
+	await("2:r2 ");
+	note();
+	await("taken ");
+	ask(3);
+	await("3:r3 ");
+	ask(4);
+	await("4:r4 ");
+	http_link_forget_session(k);
+	ck_assert(!http_link_has_session(k));
+	ask(5);
+	await("5:r5 ");
+}
+END_TEST
+
+/* On the answer's head, however the answer comes. */
+START_TEST(test_session_of_stream)
+{
+	SCRIPT({.want = "\"initialize\"",
+		   .status = 200,
+		   .type = EVENTS,
+		   .body = EV(RESULT("1")),
+		   .extra = "mcp-session-id: s1\r\n"},
+	    ANSWER("mcp-session-id: s1\r\n", "2"));
+	hello();
+	ask(2);
+	await("2:r2 ");
+}
+END_TEST
+
+START_TEST(test_no_session)
+{
+	SCRIPT(ANSWER("initialize", "1"), LOST("!mcp-session-id|\"id\":2"));
+	hello();
+	ck_assert(!http_link_has_session(k));
+	/* Without a session a 404 is an answer like any other. */
+	ask(2);
+	await("2:e 2:failed(http_status,404) ");
+	await_nothing();
+}
+END_TEST
+
+/* Requests and notes that are refused, and what is sent meanwhile, wait for the new
+ * session; one that is cancelled does not. */
+START_TEST(test_renew)
+{
+	SCRIPT(
+	    HELLO, LOST("s1\r\n|\"id\":2"), LOST("s1\r\n|\"id\":3"), LOST("s1\r\n|NOTE"));
+	n_steps = 3;
+	hello();
+	ask(2);
+	ask(3);
+	await("lost ");
+	await_step(3);
+	ck_assert(!http_link_has_session(k));
+	note();
+	ask(4);
+	ck_assert(http_link_cancel(k, 3));
+	await_nothing();
+	ck_assert_uint_gt(http_link_out_pending(k), 0);
+	SCRIPT(HELLO_AGAIN, {.want = "s2\r\n|initialized", .status = 202});
+	hello();
+	ck_assert_int_eq(send_message(0, false, NULL, "\"initialized\""), MV_OK);
+	await("taken ");
+	await_nothing();
+	SCRIPT({.want = "s2\r\n", .status = 202}, {.want = "s2\r\n", .status = 202},
+	    {.want = "s2\r\n", .status = 202});
+	http_link_renew(k);
+	while (at_step < 3 || http_link_out_pending(k) > 0)
+		loop_run(l);
+	buf_reset(&seen);
+	await_nothing();
+}
+END_TEST
+
+/* An answer to a renewed request reaches it. */
+START_TEST(test_renewed_answer)
+{
+	SCRIPT(
+	    HELLO, LOST("s1\r\n|\"id\":2"), HELLO_AGAIN, ANSWER("s2\r\n|\"id\":2", "2"));
+	hello();
+	ask(2);
+	await("lost ");
+	hello();
+	http_link_renew(k);
+	await("2:r2 ");
+	ck_assert_uint_eq(http_link_out_pending(k), 0);
+	await_nothing();
+}
+END_TEST
+
+/* A server that answers 404 to one request in every session is not asked a third time. */
+START_TEST(test_renew_once)
+{
+	SCRIPT(HELLO, LOST("s1\r\n|\"id\":2"), HELLO_AGAIN, LOST("s2\r\n|\"id\":2"));
+	hello();
+	ask(2);
+	await("lost ");
+	hello();
+	http_link_renew(k);
+	await("2:e 2:failed(http_status,404) ");
+	ck_assert(http_link_has_session(k));
+	await_nothing();
+}
+END_TEST
+
+/* Refused for the session before, while the new one is in use already. */
+START_TEST(test_late_refusal)
+{
+	struct conn *slow;
+	static const struct step late = LOST("");
+
+	SCRIPT(HELLO, {.want = "s1\r\n|\"id\":2", .how = NEVER}, LOST("s1\r\n|\"id\":3"),
+	    HELLO_AGAIN, ANSWER("s2\r\n|\"id\":3", "3"), ANSWER("s2\r\n|\"id\":2", "2"));
+	hello();
+	ask(2);
+	await_step(2);
+	slow = last;
+	ask(3);
+	await("lost ");
+	hello();
+	http_link_renew(k);
+	await("3:r3 ");
+	conn_answer(slow, &late);
+	await("2:r2 ");
+	await_nothing();
+}
+END_TEST
+
+/* The same, and the owner has forgotten the session on its own. */
+START_TEST(test_refusal_after_forget)
+{
+	static const struct step late = LOST("");
+
+	SCRIPT(HELLO, {.want = "s1\r\n|\"id\":2", .how = NEVER});
+	hello();
+	ask(2);
+	await_step(2);
+	http_link_forget_session(k);
+	conn_answer(last, &late);
+	await("2:failed(http_status,404) ");
+	await_nothing();
+}
+END_TEST
+
+START_TEST(test_lost_ends_link)
+{
+	SCRIPT(HELLO, LOST("s1\r\n|\"id\":2"));
+	free_at = 2;
+	hello();
+	ask(2);
+	await("lost ");
+	await_nothing();
+}
+END_TEST
+
+START_TEST(test_delete)
+{
+	SCRIPT(HELLO, {.want = "DELETE /mcp |s1\r\n|X-Own|!content-type", .status = 405});
+	hello();
+	http_link_end_session(k, 10000, on_done, &seen);
+	ck_assert(!http_link_has_session(k));
+	await("done ");
+	/* There is none to end. */
+	http_link_end_session(k, 10000, on_done, &seen);
+	ck_assert_str_eq(buf_cstr(&seen), "done ");
+	await("done ");
+	await_nothing();
+}
+END_TEST
+
+START_TEST(test_delete_unanswered)
+{
+	SCRIPT(HELLO, {.want = "DELETE /mcp |s1\r\n", .how = NEVER});
+	hello();
+	http_link_end_session(k, 30, on_done, &seen);
+	await("done ");
+	await_closed(1);
+	await_nothing();
+}
+END_TEST
+
+START_TEST(test_delete_broken)
+{
+	/* On a connection that was used before curl tries once more itself. */
+	SCRIPT(HELLO, {.want = "DELETE /mcp |s1\r\n", .how = BREAK},
+	    {.want = "DELETE /mcp |s1\r\n", .how = BREAK});
+	hello();
+	http_link_end_session(k, 10000, on_done, &seen);
+	await("done ");
+}
+END_TEST
+
+START_TEST(test_delete_and_free)
+{
+	SCRIPT(HELLO, {.want = "DELETE /mcp |s1\r\n", .status = 200});
+	n_steps = 1;
+	hello();
+	http_link_end_session(k, 10000, on_done, &seen);
+	http_link_free(k);
+	k = NULL;
+	await_nothing();
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite *s = suite_create("http_link_session");
+	TCase *tc = tcase_create("http_link_session");
+
+	tcase_add_test(tc, test_session);
+	tcase_add_test(tc, test_session_of_stream);
+	tcase_add_test(tc, test_no_session);
+	tcase_add_test(tc, test_renew);
+	tcase_add_test(tc, test_renewed_answer);
+	tcase_add_test(tc, test_renew_once);
+	tcase_add_test(tc, test_late_refusal);
+	tcase_add_test(tc, test_refusal_after_forget);
+	tcase_add_test(tc, test_lost_ends_link);
+	tcase_add_test(tc, test_delete);
+	tcase_add_test(tc, test_delete_unanswered);
+	tcase_add_test(tc, test_delete_broken);
+	tcase_add_test(tc, test_delete_and_free);
+	return run_suite(s, tc);
+}
