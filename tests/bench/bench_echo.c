@@ -3,27 +3,32 @@
  * The upstream of the benchmark: an MCP server on stdin and stdout that does as
  * little as a server can, so that what is measured is what stands before it.
  *
- * usage: bench_echo [--legacy | --modern] [--tools N] [--page N]
+ * usage: bench_echo [--legacy | --modern] [--tools N] [--page N] [--wait MS]
+ *            [--stamp FILE] [--http PORT]
  *
  * Tools: echo {text} says text; blob {bytes, head} says head, then x up to that many
- * bytes; --tools adds N that are never called. --page N lists N tools a page.
+ * bytes; --tools adds N that are never called. --page N lists N tools a page. --wait is
+ * how long it takes before it lists; --stamp FILE has the time (CLOCK_MONOTONIC, ns) at
+ * which it had written its last page.
+ * --http PORT serves HTTP on 127.0.0.1 instead.
  * Owns: one buffer a direction.
  * Driven by: its standard input.
  * Invariants: all answers to what one read brought leave in one write; an answer
  * has resultType exactly when its request has the _meta of 2026-07-28.
  */
+#include "bench_echo.h"
 #include "bench_json.h"
 
 #include "mcpvisor/buf.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-#define MESSAGE_MAX   ((size_t)64 * 1024 * 1024)
-#define READ_BYTES    ((size_t)64 * 1024)
 #define FLUSH_BYTES   ((size_t)256 * 1024)
 #define BLOB_MAX      ((unsigned long long)32 * 1024 * 1024)
 #define LATEST_LEGACY "2025-11-25"
@@ -37,15 +42,6 @@
 	"what real tools say of themselves, because it is length that costs: "           \
 	"it is read, kept, merged and written again for each client that asks."
 
-enum era { ERA_BOTH, ERA_LEGACY, ERA_MODERN };
-
-struct server {
-	enum era era;
-	unsigned long long tools; /* beyond the named ones */
-	unsigned long long page;  /* 0: one page has all */
-	struct buf in, out;
-};
-
 struct request {
 	struct piece id, method, params;
 	bool modern;
@@ -58,6 +54,22 @@ static const char *const named[N_NAMED] = {
     "{\"name\":\"blob\",\"description\":\"Says much.\",\"inputSchema\":{\"type\":"
     "\"object\",\"properties\":{\"bytes\":{\"type\":\"integer\"},\"head\":"
     "{\"type\":\"string\"}},\"required\":[\"bytes\"]}}"};
+
+static void
+server_stamp(struct server *s)
+{
+	struct timespec ts;
+	FILE *f;
+
+	s->listed = false;
+	if (s->stamp == NULL || clock_gettime(CLOCK_MONOTONIC, &ts) != 0)
+		return;
+	f = fopen(s->stamp, "we");
+	if (f == NULL ||
+	    fprintf(f, "%lld%09ld\n", (long long)ts.tv_sec, ts.tv_nsec) < 0 ||
+	    fclose(f) != 0)
+		exit(1);
+}
 
 static void
 server_flush(struct server *s)
@@ -75,6 +87,8 @@ server_flush(struct server *s)
 			exit(1);
 		off += (size_t)n;
 	}
+	if (s->listed)
+		server_stamp(s);
 	buf_reset(&s->out);
 }
 
@@ -158,6 +172,8 @@ on_list(struct server *s, const struct request *r)
 	}
 	if (s->page != 0 && all - from > s->page)
 		to = from + s->page;
+	if (s->wait_ms > 0)
+		(void)poll(NULL, 0, (int)s->wait_ms);
 	put_result(s, r);
 	buf_add_str(&s->out, "\"tools\":[");
 	for (unsigned long long i = from; i < to; i++) {
@@ -169,6 +185,7 @@ on_list(struct server *s, const struct request *r)
 	if (to < all)
 		buf_addf(&s->out, ",\"nextCursor\":\"%llu\"", to);
 	buf_add_str(&s->out, r->modern ? CACHE_MEMBERS "}}\n" : "}}\n");
+	s->listed = to == all;
 }
 
 static void
@@ -262,7 +279,7 @@ server_answer(struct server *s, const struct request *r)
 	put_error(s, r, -32601, "Method not found");
 }
 
-static void
+void
 server_on_line(struct server *s, const char *line, size_t n)
 {
 	static const char *const keys[] = {"id", "method", "params"};
@@ -283,8 +300,6 @@ server_on_line(struct server *s, const char *line, size_t n)
 	r.modern = s->era != ERA_LEGACY &&
 		   bench_member(bench_member(r.params, "_meta"), META_VERSION).n != 0;
 	server_answer(s, &r);
-	if (s->out.len >= FLUSH_BYTES)
-		server_flush(s);
 }
 
 /* What is left is the beginning of a line. */
@@ -298,6 +313,8 @@ server_take_lines(struct server *s, size_t seen)
 		size_t at = (size_t)(nl - s->in.data);
 
 		server_on_line(s, s->in.data + start, at - start);
+		if (s->out.len >= FLUSH_BYTES)
+			server_flush(s);
 		start = seen = at + 1;
 	}
 	buf_drop(&s->in, start);
@@ -310,7 +327,7 @@ server_run(struct server *s)
 		size_t seen = s->in.len;
 		ssize_t n;
 
-		if (buf_reserve(&s->in, READ_BYTES) != MV_OK)
+		if (buf_reserve(&s->in, ECHO_READ_BYTES) != MV_OK)
 			return 1;
 		n = read(STDIN_FILENO, s->in.data + s->in.len, s->in.cap - s->in.len);
 		if (n < 0 && errno == EINTR)
@@ -326,25 +343,37 @@ server_run(struct server *s)
 static bool
 server_take_options(struct server *s, int argc, char **argv)
 {
-	for (int i = 1; i < argc; i++) {
-		bool last = i + 1 == argc;
-		unsigned long long *number = NULL;
+	const struct {
+		const char *name;
+		unsigned long long *number;
+	} rows[] = {{"--tools", &s->tools}, {"--page", &s->page}, {"--wait", &s->wait_ms},
+	    {"--http", &s->port}};
 
-		if (strcmp(argv[i], "--legacy") == 0)
+	for (int i = 1; i < argc; i++) {
+		size_t k = 0;
+
+		if (strcmp(argv[i], "--legacy") == 0) {
 			s->era = ERA_LEGACY;
-		else if (strcmp(argv[i], "--modern") == 0)
-			s->era = ERA_MODERN;
-		else if (strcmp(argv[i], "--tools") == 0 && !last)
-			number = &s->tools;
-		else if (strcmp(argv[i], "--page") == 0 && !last)
-			number = &s->page;
-		else
-			return false;
-		if (number == NULL)
 			continue;
+		}
+		if (strcmp(argv[i], "--modern") == 0) {
+			s->era = ERA_MODERN;
+			continue;
+		}
+		if (i + 1 == argc)
+			return false;
+		if (strcmp(argv[i], "--stamp") == 0) {
+			s->stamp = argv[++i];
+			continue;
+		}
+		while (k < sizeof(rows) / sizeof(rows[0]) &&
+		       strcmp(argv[i], rows[k].name) != 0)
+			k++;
 		i++;
-		if (!bench_number((struct piece){argv[i], strlen(argv[i])}, number) ||
-		    *number > MANY_TOOLS)
+		if (k == sizeof(rows) / sizeof(rows[0]) ||
+		    !bench_number(
+			(struct piece){argv[i], strlen(argv[i])}, rows[k].number) ||
+		    *rows[k].number > MANY_TOOLS)
 			return false;
 	}
 	return true;
@@ -358,12 +387,13 @@ main(int argc, char **argv)
 
 	if (!server_take_options(&s, argc, argv)) {
 		fprintf(stderr,
-		    "usage: bench_echo [--legacy | --modern] [--tools N] [--page N]\n");
+		    "usage: bench_echo [--legacy | --modern] [--tools N] [--page N] "
+		    "[--wait MS] [--stamp FILE] [--http PORT]\n");
 		return 2;
 	}
-	buf_init(&s.in, MESSAGE_MAX);
-	buf_init(&s.out, 8 * MESSAGE_MAX);
-	code = server_run(&s);
+	buf_init(&s.in, ECHO_MESSAGE_MAX);
+	buf_init(&s.out, 8 * ECHO_MESSAGE_MAX);
+	code = s.port != 0 ? server_run_http(&s) : server_run(&s);
 	buf_fini(&s.in);
 	buf_fini(&s.out);
 	return code;
