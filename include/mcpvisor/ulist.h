@@ -47,12 +47,16 @@ struct ulist {
 	struct ulist_item *items;
 	uint32_t n, cap;
 	uint32_t pages;
-	uint64_t hash; /* of all bytes, stable */
+	uint64_t hash; /* of all bytes, by ulist_hash */
 	uint64_t fetched_ms;
 	int64_t ttl_ms;	 /* smallest of the pages; -1: none was given */
 	bool is_private; /* any page said so, or one said nothing */
 	bool is_known;	 /* fetched whole at least once */
 };
+
+/* Takes n more bytes into h, for lists of megabytes: eight bytes at a time. Only compared
+ * within a process. */
+uint64_t ulist_hash(uint64_t h, const char *p, size_t n);
 
 void ulist_init(struct ulist *l, enum list_kind kind);
 void ulist_fini(struct ulist *l);

@@ -13,12 +13,18 @@
 #include <stdint.h>
 
 #include "mcpvisor/child.h"
+#include "mcpvisor/client_caps.h"
 #include "mcpvisor/link.h"
 #include "mcpvisor/method.h"
+#include "mcpvisor/outcome.h"
+#include "mcpvisor/question.h"
 #include "mcpvisor/revision.h"
 #include "mcpvisor/ulist.h"
+#include "mcpvisor/upcall.h"
+#include "mcpvisor/upstream_caps.h"
 #include "mcpvisor/upstream_conf.h"
 
+struct curl_loop;
 struct upstream;
 struct upstream_req;
 
@@ -41,28 +47,14 @@ enum upstream_state {
 	    UPSTREAM_ST_MAX
 };
 
-/* How a request to an upstream ended. */
-enum outcome_kind {
-	OUTCOME_RESULT,
-	OUTCOME_ERROR,		/* the upstream's JSON-RPC error */
-	OUTCOME_INPUT_REQUIRED, /* a modern result that asks for input */
-	OUTCOME_FAILED		/* no answer: err says why */
-};
-
-struct outcome {
-	enum outcome_kind kind;
-	enum mv_err err;    /* FAILED */
-	const char *detail; /* FAILED: more words, or NULL */
-	const char *base;   /* the others: text that the spans refer to */
-	const struct json_msg *json;
-	struct jtext body; /* the value of result or error */
-};
-
 struct upstream_req_cb {
 	/* notifications/progress for this request. */
 	void (*on_progress)(void *arg, const struct link_msg *m);
 	/* A log message that only this request can have caused. NULL: not wanted. */
 	void (*on_log)(void *arg, const struct link_msg *m);
+	/* A question of the upstream that is about this request for certain. NULL: it has
+	 * nobody to ask. */
+	void (*on_question)(void *arg, struct question *q);
 	/* The end; the request is out of every table and its memory is the owner's
 	 * again. Comes exactly once unless cancelled. */
 	void (*on_done)(void *arg, const struct outcome *o);
@@ -83,34 +75,11 @@ struct upstream_req {
 	enum mcp_level level; /* what it wants of log messages; MCP_LV_MAX: nothing */
 	bool is_call;	      /* a client's; set by upstream_send */
 	bool is_endless;      /* of our own and without a time limit */
+	bool is_repaired;     /* it was sent a second time, with other headers */
+	unsigned n_questions; /* open ones, while which its time limits rest */
+	uint64_t rest_ms;     /* since when they do */
 	struct upstream_call_copy *held;
 };
-
-/* A client's message on its way to the owner. Borrowed for the call. */
-struct upstream_call {
-	enum method method;
-	const char *base;
-	size_t len;
-	const struct json_msg *json;
-	struct json_edit
-	    target; /* name or URI as the upstream knows it; put NULL: none */
-	/* Arguments that replace the client's, or, with len 0, go in at off after a
-	 * comma or "{" that they bring along; put NULL: none. */
-	struct json_edit arguments;
-	struct jtext client_info; /* for a message that carries none itself */
-	enum mcp_level level;	  /* MCP_LV_MAX: none asked for */
-};
-
-/* A call with a copy of all bytes it needs, for one that has to wait. */
-struct upstream_call_copy {
-	struct upstream_call call; /* points into here */
-	struct json_msg json;
-	struct buf client_info;
-	size_t len;
-	char bytes[];
-};
-struct upstream_call_copy *upstream_call_dup(const struct upstream_call *c); /* or NULL */
-void upstream_call_free(struct upstream_call_copy *c); /* NULL is allowed */
 
 struct upstream_cb {
 	/* A list was fetched whole; changed: its bytes differ from before. */
@@ -129,17 +98,49 @@ struct upstream_cb {
 	void (*on_memory)(void *arg, struct upstream *u);
 	/* The last call in flight has ended; may be NULL. From a turn of its own. */
 	void (*on_idle)(void *arg, struct upstream *u);
+	/* It asks its client. r: the call that it asks for, as far as the transport
+	 * tells; NULL: it does not. The receiver takes q (question_take), or answers it,
+	 * before returning. */
+	void (*on_question)(
+	    void *arg, struct upstream *u, struct upstream_req *r, struct question *q);
+	/* notifications/elicitation/complete, whole; may be NULL. */
+	void (*on_elicited)(void *arg, struct upstream *u, const struct link_msg *m);
+	/* notifications/tasks/status, or progress of a request that is over; may be NULL. */
+	void (*on_task)(void *arg, struct upstream *u, const struct link_msg *m);
 };
 
-/* What it offers, known once it was ready; kept while it is down. */
-struct upstream_caps {
-	bool tools, prompts, resources, completions, logging;
-	bool tools_changed, prompts_changed, resources_changed, subscribe;
+/* What upstreams are reached with. curl: needed for remote ones. */
+struct upstream_env {
+	struct loop *loop;
+	struct spawner *spawner;
+	struct curl_loop *curl;
 };
-
 /* conf stays the caller's and valid. Starts nothing. */
-struct upstream *upstream_new(struct loop *l, struct spawner *sp,
+struct upstream *upstream_new(const struct upstream_env *env,
     const struct upstream_conf *conf, const struct upstream_cb *cb, void *arg);
+/* What a legacy one is told that its client can do. As long as this is not known its
+ * initialize waits, and no time limit runs; a later change counts from the next start.
+ * What it asks beyond that is refused without a word to anybody. */
+void upstream_set_client_caps(struct upstream *u, unsigned caps);
+unsigned upstream_client_caps(const struct upstream *u);
+/* Whether it is known to ask its client by a way that does not tell which call a question
+ * belongs to; kept in its memory. */
+bool upstream_asks(const struct upstream *u);
+void upstream_note_asks(struct upstream *u);
+/* Tells one that was told of roots that they have changed. */
+void upstream_tell_roots_changed(struct upstream *u);
+/* A remote one, whose messages say which call they belong to. */
+bool upstream_tells_calls(const struct upstream *u);
+bool upstream_is_remote(const struct upstream *u);
+/* How it may ask: in the results of calls, so that questions go to whoever calls; by
+ * requests of its own. Both as long as nothing is known of it. */
+bool upstream_may_ask_in_results(const struct upstream *u);
+bool upstream_may_ask_by_request(const struct upstream *u);
+/* When it was told last to give up a call, on which it may still be at work; 0: never. */
+uint64_t upstream_withdrawn_ms(const struct upstream *u);
+
+/* Before it starts: the same server is behind of, so what is known of its era holds. */
+void upstream_follow(struct upstream *u, const struct upstream *of);
 /* Stopped, parked or never started; else its process is killed on the spot. */
 void upstream_free(struct upstream *u);
 /* By its start mode: an on_use one whose lists are known goes to sleep instead. */
@@ -228,7 +229,7 @@ void upstream_each_req(
 struct upstream_watch {
 	struct jtext uri;
 	/* The upstream's first answer: o NULL is yes. Once, maybe before
-	 * upstream_watch returns. */
+	 * upstream_watch returns. May unwatch this one, no other. */
 	void (*on_settled)(void *arg, const struct outcome *o);
 	void *arg;
 	struct upstream *u;

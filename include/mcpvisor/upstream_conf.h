@@ -15,12 +15,21 @@ enum era_pin { ERA_AUTO, ERA_LEGACY, ERA_MODERN };
  * not even two calls. */
 enum isolation { ISOLATION_AUTO, ISOLATION_SHARED, ISOLATION_SESSION, ISOLATION_CALL };
 enum start_mode { START_EAGER, START_ON_USE };
+/* How a remote one is spoken to; AUTO: found out. */
+enum transport_pin { TRANSPORT_AUTO, TRANSPORT_STREAMABLE, TRANSPORT_SSE };
+/* Which folders it is told that its client has: what the client says, if the instance is
+ * one client's own (AUTO), or always, for which each client has an instance of its own;
+ * none; or those of the conf. */
+enum roots_mode { ROOTS_AUTO, ROOTS_CLIENT, ROOTS_NONE, ROOTS_LIST };
 /* What a client's call to a tool gets when the upstream fails. */
 enum failure_mode { FAILURE_ERROR, FAILURE_TOOL_ERROR };
 
 /* The words of files for them, in the order of the enum, NULL-terminated. */
-extern const char *const era_words[], *const isolation_words[],
-					  *const start_words[], *const failure_words[];
+extern const char *const era_words[],
+    *const isolation_words[], *const start_words[],
+				  *const failure_words[],
+				      *const transport_words[],
+					  *const roots_words[]; /* without LIST */
 
 /* Patterns: names with * and ?, or @read_only, @destructive, @idempotent, @open_world for
  * what a tool's annotations say. Both NULL-terminated or NULL. */
@@ -39,8 +48,32 @@ struct tool_shape {
 	uint32_t call_ms, call_max_ms; /* 0: the upstream's */
 };
 
+/* A header of every request to a remote one. */
+struct header_row {
+	char *name;
+	char *value;  /* as it was when the conf was read */
+	char *source; /* as written, for looking again; NULL: it cannot change */
+};
+
 struct upstream_conf {
-	char *name;	  /* as in the file */
+	char *name; /* as in the file */
+	/* A remote one: url is set and argv is not. */
+	char *url;
+	struct header_row *headers;
+	size_t n_headers;
+	char *ca_file, *cert_file, *key_file; /* PEM; NULL: the system's, none */
+	char *proxy;	     /* URL; "": none; NULL: as the environment says */
+	bool skip_verify;    /* tls_verify = false */
+	uint32_t connect_ms; /* 15000: name, connection and TLS */
+	enum transport_pin transport;
+	/* Appends "Name: value" and NUL for each header, looking again at what their
+	 * sources read if that has changed. False: one cannot be had now, why says it
+	 * without secrets. Set by whoever parsed the conf if any header has a source. */
+	bool (*put_headers)(
+	    const struct upstream_conf *c, struct buf *out, struct mv_errtext *why);
+	struct header_sources *sources; /* what that function remembers */
+	void (*free_sources)(struct header_sources *s);
+	/* A process: argv is set and url is not. */
 	char **argv;	  /* command first; NULL-terminated */
 	char **env;	  /* the whole environment of the child, "K=V"; NULL-terminated */
 	char **own_env;	  /* what of it the conf gave, the same; NULL: nothing */
@@ -54,6 +87,9 @@ struct upstream_conf {
 	enum start_mode start;
 	enum failure_mode failure;
 	bool rescue_errors; /* -32602 and -32603 of a known tool become isError results */
+	enum roots_mode roots;
+	char **root_uris;	  /* LIST: file: URIs, NULL-terminated */
+	uint32_t question_ms;	  /* 600000: for a client's answer to its question */
 	uint32_t max_instances;	  /* 32: of clients' or calls' own */
 	uint32_t idle_stop_ms;	  /* without use, then its process stops; 0: never */
 	uint32_t probe_ms;	  /* 3000: discover alone, before initialize joins it */
@@ -81,10 +117,10 @@ struct upstream_conf *upstream_conf_new(const char *name);
 /* Wipes what may be secret. NULL is allowed. */
 void upstream_conf_free(struct upstream_conf *c);
 /* Appends bytes that are equal for two confs exactly if the same process would be
- * started: command, arguments, folder, what the conf gave of the environment, era. They
- * hold secrets. */
+ * started: command, arguments, folder, what the conf gave of the environment, era; or the
+ * same server spoken to: URL, headers, TLS, proxy, transport, era. They hold secrets. */
 void upstream_conf_put_identity(const struct upstream_conf *c, struct buf *out);
-/* Whether a process under a would serve b as well: same identity and isolation. */
+/* Whether a process under a would serve b as well: same identity, isolation and roots. */
 bool upstream_conf_is_same_process(
     const struct upstream_conf *a, const struct upstream_conf *b);
 /* The shape of the tool with this name (decoded); NULL if there is none. */

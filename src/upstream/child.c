@@ -405,8 +405,9 @@ child_restart(struct child *c, const char *reason)
 void
 child_fail(struct child *c, const char *reason)
 {
-	LOG_NOTICE("child", "of no use", "upstream=%s pid=%d reason=%s", c->o.spec.name,
-	    (int)c->pid, LOG_ESC(reason, strlen(reason)));
+	if (child_cell_kind(c->state, CHILD_EV_FAIL) != CHILD_CELL_IGNORE)
+		LOG_NOTICE("child", "of no use", "upstream=%s pid=%d reason=%s",
+		    c->o.spec.name, (int)c->pid, LOG_ESC(reason, strlen(reason)));
 	child_dispatch(c, CHILD_EV_FAIL);
 }
 

@@ -135,15 +135,13 @@ legacy_tell_level(struct upstream *u, enum mcp_level level)
 
 	if (!u->caps.logging || level == MCP_LV_MAX)
 		return;
-	u->told_level = level;
 	(void)snprintf(
 	    members, sizeof(members), "\"level\":\"%s\"", mcp_level_text(level));
 	upstream_forget(&u->level_req);
 	u->level_req.cb = &level_cb;
 	u->level_req.arg = u;
-	if (upstream_ask(u, &u->level_req, METHOD_SET_LEVEL, members) != MV_OK)
-		LOG_DEBUG("upstream", "logging/setLevel not sent", "upstream=%s",
-		    LOG_ESC(u->conf->name, strlen(u->conf->name)));
+	if (upstream_ask(u, &u->level_req, METHOD_SET_LEVEL, members) == MV_OK)
+		u->told_level = level;
 }
 
 static void
@@ -165,12 +163,7 @@ static void
 legacy_on_ready(struct upstream *u)
 {
 	struct upstream_watch *next;
-	struct buf b;
 
-	buf_init(&b, 256);
-	buf_add_str(&b, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
-	(void)upstream_write(u, &b);
-	buf_fini(&b);
 	u->told_level = MCP_LV_MAX;
 	legacy_set_level(u);
 	for (struct upstream_watch *w = u->watches; w != NULL; w = next) {
@@ -188,17 +181,32 @@ legacy_on_down(struct upstream *u)
 static void
 legacy_on_notification(struct upstream *u, enum method m, const struct link_msg *msg)
 {
-	if (m == METHOD_N_UPDATED)
+	switch ((int)m) {
+	case METHOD_N_UPDATED:
 		u->cb->on_updated(u->arg, u, msg);
-	else
+		break;
+	case METHOD_N_CANCELLED:
+		upstream_on_question_cancelled(u, msg);
+		break;
+	case METHOD_N_ELICITED:
+		if (u->cb->on_elicited != NULL)
+			u->cb->on_elicited(u->arg, u, msg);
+		break;
+	case METHOD_N_TASK_STATUS:
+		if (u->cb->on_task != NULL)
+			u->cb->on_task(u->arg, u, msg);
+		break;
+	default:
 		upstream_list_changed(u, m);
+		break;
+	}
 }
 
-static bool
-legacy_refuses_us(const struct outcome *o)
+static const char *
+legacy_fault_of(const struct outcome *o)
 {
 	(void)o;
-	return false;
+	return NULL;
 }
 
 const struct era_ops era_legacy = {
@@ -212,5 +220,5 @@ const struct era_ops era_legacy = {
     .set_level = legacy_set_level,
     .raise_level = legacy_raise_level,
     .on_notification = legacy_on_notification,
-    .refuses_us = legacy_refuses_us,
+    .fault_of = legacy_fault_of,
 };

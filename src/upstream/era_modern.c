@@ -10,12 +10,13 @@
 #include "upstream_priv.h"
 
 #include "mcpvisor/caps.h"
+#include "mcpvisor/idmap.h"
 #include "mcpvisor/log.h"
 
 #include <string.h>
 
-#define RELISTEN_MS 1000
-#define UNAME(u)    LOG_ESC((u)->conf->name, strlen((u)->conf->name))
+#define RELISTEN_MS	   1000
+#define RELISTEN_DOUBLINGS 6
 
 static bool
 member_is(const struct upstream_call *c, enum json_slot slot, struct jtext value)
@@ -54,10 +55,12 @@ modern_put_meta(
     struct upstream *u, const struct upstream_call *c, uint64_t id, struct buf *out)
 {
 	struct jtext info = jtext_of(c->base, c->json->slot[JSON_M_CLIENT_INFO]);
+	struct jtext caps = jtext_of(c->base, c->json->slot[JSON_M_CLIENT_CAPS]);
 	struct json_span meta = c->json->slot[JSON_P_META];
 
 	buf_add_char(out, '{');
-	upstream_put_modern_meta(out, info.n ? info : c->client_info);
+	upstream_put_modern_meta(out, info.n ? info : c->client_info,
+	    jtext_type(caps) == '{' ? caps : c->client_caps);
 	if (c->level != MCP_LV_MAX && u->caps.logging) {
 		buf_add_str(out, ",\"io.modelcontextprotocol/logLevel\":\"");
 		buf_add_str(out, mcp_level_text(c->level));
@@ -102,7 +105,7 @@ modern_put_own_meta(struct upstream *u, struct buf *out)
 	if (out->len > 1)
 		buf_add_char(out, ',');
 	buf_add_str(out, "\"_meta\":{");
-	upstream_put_modern_meta(out, (struct jtext){NULL, 0});
+	upstream_put_modern_meta(out, (struct jtext){NULL, 0}, (struct jtext){NULL, 0});
 	buf_add_char(out, '}');
 }
 
@@ -136,50 +139,75 @@ listen_put_filter(const struct upstream *u, struct buf *out)
 	return true;
 }
 
-/* Servers may write the same URI with other escapes. */
-static bool
-uris_have(struct jtext uris, struct jtext wanted)
+static void *
+wish_find(const struct strmap *wishes, struct jtext uri, struct buf *text)
 {
-	struct buf b;
-	struct json_iter it;
-	struct jtext uri;
-	bool found = false;
-
-	if (jtext_type(uris) != '[')
-		return false;
-	buf_init(&b, CAP_URI_BYTES * 6);
-	if (json_string_decode(wanted, &b) && buf_cstr(&b) != NULL) {
-		json_iter_init(&it, uris);
-		while (!found && json_next_element(&it, &uri))
-			found = json_string_is(uri, b.data);
-	}
-	buf_fini(&b);
-	return found;
+	buf_reset(text);
+	return json_string_decode(uri, text) && text->err == MV_OK
+		   ? strmap_get(wishes, text->data, text->len)
+		   : NULL;
 }
 
-/* Tells watches that were part of a listen: o NULL takes the acknowledged set. */
+/* The decoded URIs of the watches that wait, each with its watch, or with u if it is
+ * among those that were acknowledged; absent: no memory. In one walk over these, of
+ * which there may be millions. Servers may write the same URI with other escapes. */
+static struct strmap *
+wishes_match(struct upstream *u, struct jtext uris, struct buf *text)
+{
+	struct strmap *wishes = strmap_new();
+	struct json_iter it;
+	struct jtext uri;
+
+	for (struct upstream_watch *w = u->watches; w != NULL; w = w->next) {
+		buf_reset(text);
+		if (!w->settled && json_string_decode(w->uri, text) && text->err == MV_OK)
+			(void)!strmap_put(wishes, text->data, text->len, w);
+	}
+	if (jtext_type(uris) != '[')
+		return wishes;
+	json_iter_init(&it, uris);
+	/* In place of what is there, which takes no memory. */
+	while (json_next_element(&it, &uri))
+		if (wish_find(wishes, uri, text) != NULL)
+			(void)!strmap_put(wishes, text->data, text->len, u);
+	return wishes;
+}
+
 static void
-listen_settle(struct upstream *u, struct jtext uris, const struct outcome *o)
+watch_settle(struct upstream_watch *w, const struct outcome *o)
+{
+	w->settled = true;
+	w->on_settled(w->arg, o);
+}
+
+/* Tells watches that were part of a listen which ones were acknowledged. */
+static void
+listen_honour(struct upstream *u, struct jtext uris)
 {
 	static const struct outcome left_out = {
 	    .kind = OUTCOME_FAILED, .err = MV_UNSUPPORTED};
-	struct upstream_watch *next;
+	static const struct outcome no_memory = {.kind = OUTCOME_FAILED, .err = MV_NOMEM};
 	/* One that came after the listen was sent waits for the next listen. */
 	bool more = u->relisten || timer_is_set(&u->listen_timer);
+	struct upstream_watch *next;
+	struct strmap *wishes;
+	struct buf text;
 
+	buf_init(&text, CAP_URI_BYTES * 6);
+	wishes = wishes_match(u, uris, &text);
 	for (struct upstream_watch *w = u->watches; w != NULL; w = next) {
-		const struct outcome *answer = o != NULL ? o : &left_out;
+		const void *found = w->settled ? NULL : wish_find(wishes, w->uri, &text);
 
 		next = w->next;
 		if (w->settled)
 			continue;
-		if (o == NULL && uris_have(uris, w->uri))
-			answer = NULL;
-		else if (o == NULL && more)
-			continue;
-		w->settled = true;
-		w->on_settled(w->arg, answer);
+		if (found == u)
+			watch_settle(w, NULL);
+		else if (!more)
+			watch_settle(w, found != NULL ? &left_out : &no_memory);
 	}
+	strmap_free(wishes);
+	buf_fini(&text);
 }
 
 static void
@@ -198,17 +226,23 @@ modern_listen(struct upstream *u)
 	u->relisten = false;
 	timer_clear(&u->listen_timer); /* whoever set it is in this one */
 	buf_init(&b, CAP_MESSAGE_BYTES);
-	if (listen_put_filter(u, &b) && buf_cstr(&b) != NULL) {
+	if (!listen_put_filter(u, &b) && b.err == MV_OK) {
+		o.err = MV_UNSUPPORTED;
+		upstream_cancel(&u->listens[u->listen_now].req, NULL);
+	} else {
 		next->acked = false;
 		next->req.is_endless = false; /* until it is acknowledged */
-		o.err = upstream_ask(u, &next->req, METHOD_LISTEN, b.data);
-	} else {
-		o.err = b.err != MV_OK ? b.err : MV_UNSUPPORTED;
-		upstream_cancel(&u->listens[u->listen_now].req, NULL);
+		o.err = buf_cstr(&b) == NULL
+			    ? b.err
+			    : upstream_ask(u, &next->req, METHOD_LISTEN, b.data);
 	}
-	if (o.err != MV_OK && o.err != MV_CLOSED)
-		listen_settle(u, (struct jtext){NULL, 0}, &o);
 	buf_fini(&b);
+	if (o.err == MV_OK || o.err == MV_CLOSED)
+		return;
+	upstream_refuse_watches(u, &o);
+	/* The one that is open goes on; what has changed is asked for later. */
+	if (mv_err_retryable(o.err) && !timer_is_set(&u->listen_timer))
+		timer_set(&u->listen_timer, RELISTEN_MS);
 }
 
 static void
@@ -224,10 +258,20 @@ listen_lost(struct upstream *u, const struct mlisten *l)
 {
 	static const struct outcome ended = {.kind = OUTCOME_FAILED, .err = MV_PROTOCOL};
 
-	if (!l->acked)
-		listen_settle(u, (struct jtext){NULL, 0}, &ended);
+	if (!l->acked) {
+		upstream_refuse_watches(u, &ended);
+		if (u->listen_fails < RELISTEN_DOUBLINGS)
+			u->listen_fails++;
+	}
 	if (!timer_is_set(&u->listen_timer))
-		timer_set(&u->listen_timer, RELISTEN_MS);
+		timer_set(&u->listen_timer, (uint64_t)RELISTEN_MS << u->listen_fails);
+}
+
+/* Its stream broke, and the server is still there. */
+static bool
+listen_is_cut(const struct outcome *o)
+{
+	return o->err == MV_CLOSED || o->err == MV_HTTP || o->err == MV_UNREACHABLE;
 }
 
 /* A listen ended. Cleanly or not, what it watched has to be watched again. */
@@ -237,19 +281,20 @@ on_listen_done(void *arg, const struct outcome *o)
 	struct mlisten *l = arg;
 	struct upstream *u = l->u;
 
+	if (o->kind == OUTCOME_FAILED && listen_is_cut(o) && u->era == &era_modern) {
+		listen_lost(u, l);
+		return;
+	}
 	if (o->kind == OUTCOME_FAILED && o->err != MV_TIMEOUT && o->err != MV_PROTOCOL)
 		return; /* it comes back with the process */
-	if (o->kind == OUTCOME_FAILED) {
-		listen_settle(u, (struct jtext){NULL, 0}, o);
+	if (l->acked || (o->kind != OUTCOME_FAILED && o->kind != OUTCOME_ERROR)) {
+		listen_lost(u, l);
 		return;
 	}
-	if (o->kind == OUTCOME_ERROR && !l->acked) {
+	if (o->kind == OUTCOME_ERROR)
 		LOG_WARNING("upstream", "subscriptions/listen refused",
 		    "upstream=%s error=%s", UNAME(u), LOG_ESC(o->body.p, o->body.n));
-		listen_settle(u, (struct jtext){NULL, 0}, o);
-		return;
-	}
-	listen_lost(u, l);
+	upstream_refuse_watches(u, o);
 }
 
 static const struct upstream_req_cb listen_cb = {.on_done = on_listen_done};
@@ -264,13 +309,13 @@ listen_on_ack(struct upstream *u, const struct link_msg *msg)
 	if (r == NULL || r != &next->req || next->acked)
 		return;
 	next->acked = true;
+	u->listen_fails = 0;
 	next->req.is_endless = true;
 	upstream_cancel(&u->listens[u->listen_now].req, NULL);
 	u->listen_now = !u->listen_now;
-	listen_settle(u,
-	    json_member(jtext_of(msg->base, msg->json->slot[JSON_P_NOTIFICATIONS]),
-		"resourceSubscriptions"),
-	    NULL);
+	listen_honour(
+	    u, json_member(jtext_of(msg->base, msg->json->slot[JSON_P_NOTIFICATIONS]),
+		   "resourceSubscriptions"));
 	if (u->relisten)
 		modern_listen(u);
 	upstream_idle_arm(u);
@@ -365,13 +410,15 @@ modern_raise_level(struct upstream *u, enum mcp_level wanted)
 	(void)wanted;
 }
 
-static bool
-modern_refuses_us(const struct outcome *o)
+static const char *
+modern_fault_of(const struct outcome *o)
 {
 	int64_t code = 0;
 
 	(void)json_int(jtext_of(o->base, o->json->slot[JSON_E_CODE]), &code);
-	return code == RPC_VERSION || code == RPC_HEADER_MISMATCH;
+	if (code == RPC_HEADER_MISMATCH)
+		return "it refuses the headers of our request";
+	return code == RPC_VERSION ? "it refuses the revision it offered" : NULL;
 }
 
 void
@@ -394,6 +441,7 @@ era_modern_fini(struct upstream *u)
 const struct era_ops era_modern = {
     .name = "modern",
     .asks_in_results = true,
+    .mirrors = true,
     .edit_params = modern_edit_params,
     .put_own_meta = modern_put_own_meta,
     .on_ready = modern_on_ready,
@@ -403,5 +451,5 @@ const struct era_ops era_modern = {
     .set_level = modern_set_level,
     .raise_level = modern_raise_level,
     .on_notification = modern_on_notification,
-    .refuses_us = modern_refuses_us,
+    .fault_of = modern_fault_of,
 };

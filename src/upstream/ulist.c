@@ -16,6 +16,8 @@
 #include <string.h>
 #include <strings.h>
 
+#define HASH_STEP 0x9e3779b97f4a7c15ULL /* odd, so that no two words become one */
+
 static const struct {
 	enum method method, changed;
 	const char *member, *key;
@@ -127,6 +129,19 @@ def_flatten(char *p, size_t n)
 	}
 }
 
+uint64_t
+ulist_hash(uint64_t h, const char *p, size_t n)
+{
+	uint64_t word;
+
+	for (; n >= sizeof(word); p += sizeof(word), n -= sizeof(word)) {
+		memcpy(&word, p, sizeof(word));
+		h = (h ^ word) * HASH_STEP;
+		h ^= h >> 32;
+	}
+	return hash_stable(h, p, n);
+}
+
 static enum mv_err
 ulist_add_item(struct ulist *l, struct jtext def, struct jtext name)
 {
@@ -152,7 +167,7 @@ ulist_add_item(struct ulist *l, struct jtext def, struct jtext name)
 	if (l->bytes.err != MV_OK)
 		return l->bytes.err;
 	def_flatten(l->bytes.data + it->off, def.n);
-	l->hash = hash_stable(l->hash, l->bytes.data + it->off, def.n);
+	l->hash = ulist_hash(l->hash, l->bytes.data + it->off, def.n);
 	l->n++;
 	return MV_OK;
 }

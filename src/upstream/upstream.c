@@ -83,9 +83,11 @@ upstream_hang_up(struct upstream *u)
 	timer_clear(&u->mute_timer);
 	timer_clear(&u->idle_timer);
 	upstream_lists_stop(u);
+	upstream_questions_drop(u);
 	if (u->era != NULL)
 		u->era->on_down(u);
 	u->era = NULL;
+	u->init_waits = false;
 	upstream_forget(&u->discover);
 	upstream_forget(&u->init);
 }
@@ -114,18 +116,21 @@ st_ready(struct upstream *u, const struct era_ops *era, enum era_pin learnt)
 {
 	timer_clear(&u->probe_timer);
 	timer_clear(&u->start_timer);
-	upstream_forget(&u->discover);
+	(void)upstream_drop(&u->discover);
+	u->init_waits = false;
 	u->era = era;
 	u->known_era = learnt;
 	u->skip_probe = u->excused = u->recalled_era = false;
 	u->has_memory = true;
 	u->reason[0] = '\0';
 	upstream_set_state(u, UPSTREAM_ST_READY, era->name);
-	child_note_ready(u->child);
+	u->kind->note_ready(u);
 	LOG_NOTICE("upstream", "ready", "upstream=%s era=%s revision=%s",
 	    LOG_ESC(u->conf->name, strlen(u->conf->name)), era->name,
 	    revision_text(u->revision));
 	era->on_ready(u);
+	if (u->kind->on_ready != NULL)
+		u->kind->on_ready(u);
 	upstream_lists_start(u);
 	upstream_send_held(u);
 	upstream_note_use(u);
@@ -134,7 +139,7 @@ st_ready(struct upstream *u, const struct era_ops *era, enum era_pin learnt)
 static void
 st_modern(struct upstream *u)
 {
-	upstream_forget(&u->init);
+	(void)upstream_drop(&u->init);
 	st_ready(u, &era_modern, ERA_MODERN);
 }
 
@@ -151,7 +156,7 @@ upstream_give_up(struct upstream *u, const char *why)
 	timer_clear(&u->start_timer);
 	upstream_forget(&u->discover);
 	upstream_forget(&u->init);
-	child_fail(u->child, why);
+	u->kind->fail(u, why);
 }
 
 static void
@@ -225,13 +230,29 @@ st_slow(struct upstream *u)
 static void
 st_down(struct upstream *u)
 {
-	const struct child_end *end = child_last_end(u->child);
+	const struct child_end *end = u->kind->last_end(u);
 
 	upstream_hang_up(u);
 	upstream_set_state(u, UPSTREAM_ST_DOWN, "down");
 	if (u->reason[0] == '\0' && end->err != MV_OK)
 		upstream_set_end_reason(u, end);
 	upstream_fail_all(u, end->err == MV_OK ? MV_DIED : end->err, u->reason);
+}
+
+/* There was no process to ask anything: the reason is its end, and none from before. */
+static void
+st_no_start(struct upstream *u)
+{
+	u->reason[0] = '\0';
+	st_down(u);
+}
+
+/* The next process is spared the probe. Calls that wait were never sent: they wait on. */
+static void
+st_excused(struct upstream *u)
+{
+	upstream_hang_up(u);
+	upstream_set_state(u, UPSTREAM_ST_WAKING, "excused");
 }
 
 /* The process that we had sent away is gone; what comes next is decided already. */
@@ -250,7 +271,7 @@ st_sleep(struct upstream *u)
 	upstream_set_state(u, UPSTREAM_ST_ASLEEP, "unused");
 	LOG_NOTICE("upstream", "asleep", "upstream=%s",
 	    LOG_ESC(u->conf->name, strlen(u->conf->name)));
-	child_stop(u->child);
+	u->kind->stop(u);
 	upstream_settle(u);
 }
 
@@ -259,13 +280,13 @@ st_wake(struct upstream *u)
 {
 	u->reason[0] = '\0';
 	upstream_set_state(u, UPSTREAM_ST_WAKING, "used");
-	child_start(u->child);
+	u->kind->start(u);
 }
 
 static void
 st_start(struct upstream *u)
 {
-	child_start(u->child);
+	u->kind->start(u);
 }
 
 static void
@@ -276,17 +297,41 @@ st_restart(struct upstream *u)
 	upstream_hang_up(u);
 	upstream_set_reason(u, "restarts: %s", why);
 	upstream_set_state(u, UPSTREAM_ST_WAKING, "restart");
-	child_restart(u->child, why);
+	u->kind->restart(u, why);
 	/* Those that were never sent wait on. */
 	upstream_fail_flying(u, MV_DIED, why);
+}
+
+/* Forgotten before it was of any use. */
+static void
+st_init_lost(struct upstream *u)
+{
+	upstream_set_reason(u, "loses its session at once");
+	st_fail(u);
+}
+
+/* It is there, but has forgotten what we had agreed on: what flies goes on. */
+static void
+st_renew(struct upstream *u)
+{
+	upstream_questions_drop(u);
+	upstream_drop_own(u);
+	upstream_lists_stop(u);
+	u->era->on_down(u);
+	u->era = NULL;
+	timer_set(&u->start_timer, u->conf->start_ms);
+	upstream_send_initialize(u);
+	upstream_set_state(u, UPSTREAM_ST_INIT, "session_lost");
 }
 
 static void
 st_park(struct upstream *u)
 {
-	struct outcome o = {
-	    .kind = OUTCOME_FAILED, .err = MV_PARKED, .detail = u->reason};
+	struct outcome o = {.kind = OUTCOME_FAILED, .detail = u->reason};
 
+	u->park_err =
+	    u->kind != NULL && u->kind->last_end(u)->err == MV_AUTH ? MV_AUTH : MV_PARKED;
+	o.err = u->park_err;
 	upstream_set_state(u, UPSTREAM_ST_PARKED, "parked");
 	LOG_ERROR("upstream", "parked", "upstream=%s reason=%s",
 	    LOG_ESC(u->conf->name, strlen(u->conf->name)),
@@ -310,24 +355,26 @@ st_bug(struct upstream *u)
 
 /* clang-format off */
 static void (*const table[UPSTREAM_ST_MAX][UPSTREAM_EV_MAX])(struct upstream *) = {
-#define ROW(up, d_ok, d_leg, d_bad, i_ok, i_bad, probe, start, down, gone, park, sleep, wake, restart) \
+#define ROW(up, d_ok, d_leg, d_bad, i_ok, i_bad, renew, probe, start, down, gone, excused, park, sleep, wake, restart) \
 	{[UPSTREAM_EV_UP] = st_##up, [UPSTREAM_EV_DISCOVER_OK] = st_##d_ok,              \
 	 [UPSTREAM_EV_DISCOVER_LEGACY] = st_##d_leg, [UPSTREAM_EV_DISCOVER_BAD] = st_##d_bad, \
 	 [UPSTREAM_EV_INIT_OK] = st_##i_ok, [UPSTREAM_EV_INIT_BAD] = st_##i_bad,         \
+	 [UPSTREAM_EV_RENEW] = st_##renew,                                               \
 	 [UPSTREAM_EV_PROBE_TIMER] = st_##probe, [UPSTREAM_EV_START_TIMER] = st_##start, \
 	 [UPSTREAM_EV_DOWN] = st_##down, [UPSTREAM_EV_GONE] = st_##gone,                 \
+	 [UPSTREAM_EV_EXCUSED] = st_##excused,                                           \
 	 [UPSTREAM_EV_PARK] = st_##park, [UPSTREAM_EV_SLEEP] = st_##sleep,               \
 	 [UPSTREAM_EV_WAKE] = st_##wake, [UPSTREAM_EV_RESTART] = st_##restart}
-	/*                       up   disc_ok disc_legacy disc_bad init_ok init_bad probe start down  gone  park    sleep  wake    restart */
-	[UPSTREAM_ST_DOWN]   = ROW(up,  bug,    bug,        bug,   bug,    bug,    bug,    bug,    down,   bug,  park,   sleep, start,  start),
-	[UPSTREAM_ST_PROBE]  = ROW(bug, modern, initialize, fail,  bug,    bug,    both,   slow,   down,   down, bug,    bug,   ignore, restart),
-	[UPSTREAM_ST_BOTH]   = ROW(bug, modern, init_alone, fail,  legacy, late,   bug,    slow,   down,   down, bug,    bug,   ignore, restart),
-	[UPSTREAM_ST_INIT]   = ROW(bug, bug,    bug,        bug,   legacy, init_bad,   bug,    slow,   down,   down, bug,    bug,   ignore, restart),
-	[UPSTREAM_ST_LATE]   = ROW(bug, modern, fail,       fail,  bug,    bug,    bug,    slow,   down,   down, bug,    bug,   ignore, restart),
-	[UPSTREAM_ST_READY]  = ROW(bug, bug,    bug,        bug,   ignore, ignore, bug,    bug,    down,   down, bug,    sleep, ignore, restart),
-	[UPSTREAM_ST_ASLEEP] = ROW(bug, bug,    bug,        bug,   bug,    bug,    bug,    bug,    gone,   gone, bug,    bug,   wake,   wake),
-	[UPSTREAM_ST_WAKING] = ROW(up,  bug,    bug,        bug,   bug,    bug,    bug,    bug,    down,   gone, bug,    bug,   ignore, ignore),
-	[UPSTREAM_ST_PARKED] = ROW(up,  bug,    bug,        bug,   bug,    bug,    bug,    bug,    ignore, bug,  ignore, bug,   start,  start),
+	/*                         up   d_ok    d_legacy    d_bad     i_ok    i_bad     renew      probe  start  down      gone    excused  park    sleep  wake    restart */
+	[UPSTREAM_ST_DOWN]   = ROW(up,  bug,    bug,        bug,      bug,    bug,      bug,       bug,   bug,   no_start, bug,    bug,     park,   sleep, start,  start),
+	[UPSTREAM_ST_PROBE]  = ROW(bug, modern, initialize, fail,     bug,    bug,      bug,       both,  slow,  down,     down,   excused, bug,    bug,   ignore, restart),
+	[UPSTREAM_ST_BOTH]   = ROW(bug, modern, init_alone, fail,     legacy, late,     init_lost, bug,   slow,  down,     down,   excused, bug,    bug,   ignore, restart),
+	[UPSTREAM_ST_INIT]   = ROW(bug, bug,    bug,        bug,      legacy, init_bad, init_lost, bug,   slow,  down,     down,   bug,     bug,    bug,   ignore, restart),
+	[UPSTREAM_ST_LATE]   = ROW(bug, modern, fail,       fail,     bug,    bug,      bug,       bug,   slow,  down,     down,   bug,     bug,    bug,   ignore, restart),
+	[UPSTREAM_ST_READY]  = ROW(bug, bug,    bug,        bug,      ignore, ignore,   renew,     bug,   bug,   down,     down,   bug,     bug,    sleep, ignore, restart),
+	[UPSTREAM_ST_ASLEEP] = ROW(bug, bug,    bug,        bug,      bug,    bug,      bug,       bug,   bug,   gone,     gone,   bug,     bug,    bug,   wake,   wake),
+	[UPSTREAM_ST_WAKING] = ROW(up,  bug,    bug,        bug,      bug,    bug,      bug,       bug,   bug,   no_start, gone,   bug,     bug,    bug,   ignore, ignore),
+	[UPSTREAM_ST_PARKED] = ROW(up,  bug,    bug,        bug,      bug,    bug,      bug,       bug,   bug,   no_start, bug,    bug,     ignore, bug,   start,  start),
 #undef ROW
 };
 /* clang-format on */
@@ -335,6 +382,7 @@ static void (*const table[UPSTREAM_ST_MAX][UPSTREAM_EV_MAX])(struct upstream *) 
 void
 upstream_event(struct upstream *u, enum upstream_event ev)
 {
+	MCPVISOR_ASSERT(u->magic == UPSTREAM_MAGIC);
 	LOG_DEBUG("upstream", "event", "upstream=%s state=%s event=%s",
 	    LOG_ESC(u->conf->name, strlen(u->conf->name)), state_names[u->state],
 	    event_names[ev]);
@@ -354,10 +402,11 @@ on_start_timer(void *arg)
 }
 
 struct upstream *
-upstream_new(struct loop *l, struct spawner *sp, const struct upstream_conf *conf,
+upstream_new(const struct upstream_env *env, const struct upstream_conf *conf,
     const struct upstream_cb *cb, void *arg)
 {
 	struct upstream *u = mem_xcalloc(1, sizeof(*u));
+	struct loop *l = env->loop;
 
 	u->magic = UPSTREAM_MAGIC;
 	u->conf = conf;
@@ -365,6 +414,7 @@ upstream_new(struct loop *l, struct spawner *sp, const struct upstream_conf *con
 	u->arg = arg;
 	u->loop = l;
 	u->known_era = conf->era;
+	u->known_transport = conf->transport;
 	u->level = MCP_LV_MAX;
 	u->since_ms = clock_now_ms();
 	buf_init(&u->scratch, CAP_MESSAGE_BYTES);
@@ -377,8 +427,17 @@ upstream_new(struct loop *l, struct spawner *sp, const struct upstream_conf *con
 	upstream_memory_init(u);
 	era_modern_init(u);
 	if (conf->broken == MV_OK)
-		u->child = upstream_child_new(u, sp);
+		upstream_kind_init(u, env);
 	return u;
+}
+
+void
+upstream_follow(struct upstream *u, const struct upstream *of)
+{
+	if (u->known_era != ERA_AUTO || of->known_era == ERA_AUTO)
+		return;
+	u->known_era = of->known_era;
+	u->recalled_era = true;
 }
 
 void
@@ -386,8 +445,9 @@ upstream_free(struct upstream *u)
 {
 	if (u == NULL)
 		return;
-	link_free(u->link);
-	child_free(u->child);
+	upstream_questions_drop(u);
+	if (u->kind != NULL)
+		u->kind->free(u);
 	upstream_lists_fini(u);
 	upstream_calls_fini(u);
 	timer_fini(&u->probe_timer);
@@ -400,62 +460,4 @@ upstream_free(struct upstream *u)
 	mem_free(u->instructions);
 	u->magic = 0;
 	mem_free(u);
-}
-
-void
-upstream_start(struct upstream *u)
-{
-	if (u->conf->broken != MV_OK) {
-		upstream_set_reason(u, "%s", u->conf->broken_text);
-		upstream_event(u, UPSTREAM_EV_PARK);
-		return;
-	}
-	if (u->conf->start == START_ON_USE && child_state(u->child) == CHILD_ST_DOWN &&
-	    u->state == UPSTREAM_ST_DOWN && upstream_lists_are_known(u))
-		upstream_event(u, UPSTREAM_EV_SLEEP);
-	else if (u->state == UPSTREAM_ST_DOWN || u->state == UPSTREAM_ST_PARKED)
-		child_start(u->child);
-}
-
-void
-upstream_wake(struct upstream *u)
-{
-	if (u->stopping)
-		return;
-	if (u->child == NULL) {
-		upstream_start(u); /* says why it cannot run */
-		return;
-	}
-	upstream_event(u, UPSTREAM_EV_WAKE);
-	upstream_note_use(u);
-}
-
-void
-upstream_restart(struct upstream *u, const char *reason)
-{
-	if (u->stopping || u->child == NULL)
-		return;
-	u->restart_why = reason;
-	upstream_event(u, UPSTREAM_EV_RESTART);
-	u->restart_why = NULL;
-}
-
-void
-upstream_stop(struct upstream *u, const struct child_ladder *ladder)
-{
-	if (!u->stopping)
-		upstream_memory_flush(u);
-	u->stopping = true;
-	timer_clear(&u->probe_timer);
-	timer_clear(&u->start_timer);
-	timer_clear(&u->idle_timer);
-	upstream_lists_stop(u);
-	upstream_fail_all(u, MV_STOPPING, NULL);
-	if (u->child == NULL) {
-		u->cb->on_stopped(u->arg, u);
-		return;
-	}
-	u->stop_ladder = *ladder;
-	child_set_ladder(u->child, ladder);
-	child_stop(u->child);
 }

@@ -16,8 +16,9 @@
 
 #include <string.h>
 
-#define PIECES_MAX (2 * JSON_EDITS_MAX + 8)
-#define U64_DIGITS 20
+#define PIECES_MAX   (2 * JSON_EDITS_MAX + 8)
+#define U64_DIGITS   20
+#define SCRATCH_KEEP ((size_t)64 * 1024)
 
 /* printf would cost more than the rest of a head. */
 static size_t
@@ -41,6 +42,8 @@ upstream_forget(struct upstream_req *r)
 
 	if (u == NULL)
 		return;
+	if (r->n_questions > 0)
+		upstream_questions_forget(u, r);
 	if (r->id != 0) {
 		(void)idmap_del(u->by_id, r->id);
 	} else {
@@ -64,6 +67,28 @@ upstream_forget(struct upstream_req *r)
 		upstream_idle_arm(u);
 	else if (--u->n_calls == 0)
 		upstream_note_last_call(u);
+}
+
+bool
+upstream_drop(struct upstream_req *r)
+{
+	struct upstream *u = r->u;
+	uint64_t id = r->id;
+
+	upstream_forget(r);
+	return u != NULL && id != 0 && u->kind->drop != NULL && u->kind->drop(u, id);
+}
+
+void
+upstream_drop_own(struct upstream *u)
+{
+	struct upstream_req *next;
+
+	for (struct upstream_req *r = u->flying; r != NULL; r = next) {
+		next = r->next;
+		if (!r->is_call)
+			(void)upstream_drop(r);
+	}
 }
 
 void
@@ -90,6 +115,8 @@ req_due(const struct upstream *u, const struct upstream_req *r)
 	uint64_t whole =
 	    r->started_ms + (r->call_max_ms != 0 ? r->call_max_ms : u->conf->call_max_ms);
 
+	if (r->n_questions > 0)
+		return UINT64_MAX; /* its client's time, not its own */
 	if (!r->is_call)
 		return r->is_endless ? UINT64_MAX : r->started_ms + OWN_REQUEST_MS;
 	return silent < whole ? silent : whole;
@@ -134,64 +161,31 @@ calls_first_due(
 	return NULL;
 }
 
+static void
+call_log_unsent(const struct upstream *u, enum mv_err err)
+{
+	LOG_LIMITED(LOG_LV_WARNING, "upstream", "message not sent",
+	    "upstream=%s reason=%s", UNAME(u), mv_err_reason(err));
+}
+
 enum mv_err
-upstream_write(struct upstream *u, const struct buf *b)
+upstream_write_as(
+    struct upstream *u, const struct upstream_message *what, const struct buf *b)
 {
 	enum mv_err err = b->err != MV_OK ? b->err : MV_CLOSED;
+	struct iovec iov = {b->data, b->len};
 
-	if (u->link != NULL && b->err == MV_OK)
-		err = link_send_buf(u->link, b);
+	if (b->err == MV_OK && upstream_is_open(u))
+		err = u->kind->send(u, what, &iov, 1);
 	if (err != MV_OK)
-		LOG_LIMITED(LOG_LV_WARNING, "upstream", "message not sent",
-		    "upstream=%s reason=%s",
-		    LOG_ESC(u->conf->name, strlen(u->conf->name)), mv_err_reason(err));
+		call_log_unsent(u, err);
 	return err;
 }
 
-static void
-call_send_cancelled(struct upstream *u, uint64_t id, const struct link_msg *cancel)
+enum mv_err
+upstream_write(struct upstream *u, const struct buf *b)
 {
-	struct json_edits ed = {.n = 0};
-	struct iovec iov[PIECES_MAX];
-	struct json_span at;
-	char num[U64_DIGITS];
-	size_t num_len;
-	struct buf b;
-	int n;
-
-	buf_init(&b, CAP_MESSAGE_BYTES);
-	buf_add_str(&b, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
-			"\"params\":");
-	num_len = put_u64(num, id);
-	/* The client's words go along unless they carry its own _meta. */
-	if (cancel != NULL && cancel->json->slot[JSON_P_REQUEST_ID].len != 0 &&
-	    cancel->json->slot[JSON_P_META].len == 0) {
-		at = cancel->json->slot[JSON_P_REQUEST_ID];
-		json_edit_add(&ed, at.off, at.len, num, num_len);
-		n = json_edit_pieces(
-		    cancel->base, cancel->json->slot[JSON_PARAMS], &ed, iov);
-		for (int i = 0; i < n; i++)
-			buf_add(&b, iov[i].iov_base, iov[i].iov_len);
-	} else {
-		buf_add_str(&b, "{\"requestId\":");
-		buf_add(&b, num, num_len);
-		buf_add_char(&b, '}');
-	}
-	buf_add_char(&b, '}');
-	(void)upstream_write(u, &b);
-	buf_fini(&b);
-}
-
-/* Forgets r and tells the upstream. */
-static void
-req_withdraw(struct upstream_req *r, const struct link_msg *cancel)
-{
-	struct upstream *u = r->u;
-	uint64_t id = r->id;
-
-	upstream_forget(r);
-	if (id != 0 && u->link != NULL && r != &u->init && r != &u->discover)
-		call_send_cancelled(u, id, cancel);
+	return upstream_write_as(u, &(struct upstream_message){.id = 0}, b);
 }
 
 static void
@@ -213,7 +207,7 @@ on_call_timer(void *arg)
 			    "upstream=%s method=%s id=%llu",
 			    LOG_ESC(u->conf->name, strlen(u->conf->name)),
 			    method_name(r->method), (unsigned long long)r->id);
-			req_withdraw(r, NULL);
+			upstream_withdraw(r, NULL);
 			upstream_finish(u, r, &o);
 		}
 	} while (r != NULL);
@@ -236,15 +230,24 @@ upstream_calls_fini(struct upstream *u)
 	idmap_free(u->by_id);
 }
 
+/* Sends r, composed with the id in what, and puts it into the tables. */
 static enum mv_err
-req_launch(struct upstream *u, struct upstream_req *r, enum method m)
+req_launch(struct upstream *u, struct upstream_req *r,
+    const struct upstream_message *what, const struct iovec *iov, int n)
 {
-	r->id = u->last_id;
-	r->method = m;
-	if (!idmap_put(u->by_id, r->id, r)) {
-		r->id = 0;
+	enum mv_err err = MV_CLOSED;
+
+	/* The memory first: what was sent cannot be taken back. */
+	if (!idmap_put(u->by_id, what->id, r))
 		return MV_NOMEM;
+	if (upstream_is_open(u))
+		err = u->kind->send(u, what, iov, n);
+	if (err != MV_OK) {
+		(void)idmap_del(u->by_id, what->id);
+		return err;
 	}
+	r->id = what->id;
+	r->method = what->method;
 	r->u = u;
 	r->next = u->flying;
 	if (r->next != NULL)
@@ -262,22 +265,25 @@ enum mv_err
 upstream_ask_raw(
     struct upstream *u, struct upstream_req *r, enum method m, const char *params)
 {
+	struct upstream_message what = {.id = ++u->last_id, .method = m};
 	struct buf b;
 	enum mv_err err;
+	struct iovec iov;
 
 	r->level = MCP_LV_MAX;
 	r->is_call = false;
 	buf_init(&b, CAP_MESSAGE_BYTES);
 	buf_addf(&b, "{\"jsonrpc\":\"2.0\",\"id\":%llu,\"method\":\"%s\"",
-	    (unsigned long long)++u->last_id, method_name(m));
+	    (unsigned long long)what.id, method_name(m));
 	if (params != NULL) {
 		buf_add_str(&b, ",\"params\":");
 		buf_add_str(&b, params);
 	}
 	buf_add_char(&b, '}');
-	err = upstream_write(u, &b);
-	if (err == MV_OK)
-		err = req_launch(u, r, m);
+	iov = (struct iovec){b.data, b.len};
+	err = b.err != MV_OK ? b.err : req_launch(u, r, &what, &iov, 1);
+	if (err != MV_OK)
+		call_log_unsent(u, err);
 	buf_fini(&b);
 	return err;
 }
@@ -310,13 +316,26 @@ piece_of(const char *p, size_t n)
 	return (struct iovec){(void *)(uintptr_t)p, n};
 }
 
+/* A wish for a task goes to whoever understands it as it is meant, and to nobody else. */
+static void
+call_cut_task(
+    const struct upstream *u, const struct upstream_call *c, struct json_edits *ed)
+{
+	const struct json_span *slot = c->json->slot;
+
+	if ((c->tasks == TASKS_CORE) != u->caps.tasks)
+		json_edit_cut(ed, c->base, slot[JSON_PARAMS],
+		    c->json->key_off[JSON_P_TASK], slot[JSON_P_TASK]);
+}
+
 enum mv_err
 upstream_transmit(
     struct upstream *u, struct upstream_req *r, const struct upstream_call *c)
 {
+	struct upstream_message what = {.method = c->method, .call = c};
 	struct iovec iov[PIECES_MAX];
 	struct json_edits ed = {.n = 0};
-	const struct json_edit *const own[] = {&c->target, &c->arguments};
+	const struct json_edit *const own[] = {&c->input, &c->target, &c->arguments};
 	char num[U64_DIGITS];
 	const char *no_params;
 	enum mv_err err;
@@ -328,10 +347,13 @@ upstream_transmit(
 		if (own[i]->put != NULL)
 			json_edit_add(
 			    &ed, own[i]->off, own[i]->len, own[i]->put, own[i]->put_len);
-	++u->last_id;
+	what.id = ++u->last_id;
 	no_params = u->era->edit_params(u, c, u->last_id, &ed, &u->scratch);
-	if (u->scratch.err != MV_OK)
-		return u->scratch.err;
+	if (c->json->slot[JSON_P_TASK].len != 0)
+		call_cut_task(u, c, &ed);
+	err = u->scratch.err;
+	if (err != MV_OK)
+		goto out;
 	iov[n++] = piece_of("{\"jsonrpc\":\"2.0\",\"id\":", 22);
 	iov[n++] = piece_of(num, put_u64(num, u->last_id));
 	iov[n++] = piece_of(",\"method\":\"", 11);
@@ -348,9 +370,13 @@ upstream_transmit(
 	} else {
 		iov[n++] = piece_of("\"}", 2);
 	}
-	err = link_send(u->link, iov, n);
-	if (err == MV_OK)
-		err = req_launch(u, r, c->method);
+	err = req_launch(u, r, &what, iov, n);
+	if (err == MV_OK && u->kind->on_sent != NULL)
+		u->kind->on_sent(u, r, c);
+out:
+	/* Room for one client's huge _meta is not kept for the next. */
+	if (u->scratch.cap > SCRATCH_KEEP)
+		buf_fini(&u->scratch);
 	return err;
 }
 
@@ -362,7 +388,7 @@ upstream_refusal(const struct upstream *u)
 	if (u->stopping)
 		return MV_STOPPING;
 	if (u->state == UPSTREAM_ST_PARKED)
-		return MV_PARKED;
+		return u->park_err;
 	if (u->state == UPSTREAM_ST_DOWN)
 		return MV_BACKOFF;
 	return MV_OK;
@@ -372,7 +398,7 @@ upstream_refusal(const struct upstream *u)
 static bool
 call_would_pile_up(const struct upstream *u, const struct upstream_call *c)
 {
-	size_t pending = link_out_pending(u->link);
+	size_t pending = u->kind->out_pending(u);
 
 	return pending > 0 && pending + c->len > u->conf->queue_bytes;
 }
@@ -388,7 +414,7 @@ call_take(struct upstream *u, struct upstream_req *r, const struct upstream_call
 		return MV_BUSY;
 	if (u->era == NULL)
 		return upstream_hold_call(u, r, c);
-	if (u->link == NULL)
+	if (!upstream_is_open(u))
 		return MV_DIED;
 	if (call_would_pile_up(u, c))
 		return MV_BUSY;
@@ -402,25 +428,18 @@ upstream_send(struct upstream *u, struct upstream_req *r, const struct upstream_
 
 	r->level = c->level;
 	r->is_call = true;
+	r->is_repaired = false;
 	/* Its start may fail on the spot: then there is a reason to give. */
 	if (u->state == UPSTREAM_ST_ASLEEP)
 		upstream_wake(u);
+	else if (u->state == UPSTREAM_ST_PARKED)
+		upstream_look_again(u);
 	err = call_take(u, r, c);
 	if (err == MV_OK)
 		u->stats.calls++;
 	else
 		upstream_count_refused(u, err);
 	return err;
-}
-
-void
-upstream_cancel(struct upstream_req *r, const struct link_msg *cancel)
-{
-	if (r->u == NULL)
-		return;
-	if (r->is_call)
-		r->u->stats.cancelled++;
-	req_withdraw(r, cancel);
 }
 
 void

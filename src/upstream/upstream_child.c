@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An upstream and its process: what the child reports becomes events, what the conf
- * says becomes the child's options.
+ * The kind of upstream that is a process: what the child and the link report becomes
+ * events, what the conf says becomes the child's options.
  *
- * Owns: the link, from on_up to on_down.
- * Driven by: the child; the gateway at a reload (upstream_set_conf).
- * Invariants: the child's strings are those of the conf in force.
+ * Owns: the child; the link, from on_up to on_down.
+ * Driven by: the child, the link, upstream.c.
+ * Invariants: the child's strings are those of the conf in force; no other file looks at
+ * child or link.
  */
 #include "upstream_priv.h"
 
@@ -13,6 +14,73 @@
 #include "mcpvisor/log.h"
 
 #include <string.h>
+
+static void
+on_message(void *arg, const struct link_msg *m)
+{
+	struct upstream *u = arg;
+
+	MCPVISOR_ASSERT(u->magic == UPSTREAM_MAGIC);
+	upstream_on_message(u, NULL, m);
+}
+
+static void
+on_bad(void *arg, enum mv_err err, struct jtext id, bool is_reply, const char *line,
+    size_t len)
+{
+	struct upstream *u = arg;
+
+	MCPVISOR_ASSERT(u->magic == UPSTREAM_MAGIC);
+	upstream_on_bad(u, err, id, is_reply, line, len);
+}
+
+static void
+on_end(void *arg)
+{
+	struct upstream *u = arg;
+	struct link *ended = u->link;
+
+	MCPVISOR_ASSERT(u->magic == UPSTREAM_MAGIC);
+	child_output_ended(u->child);
+	/* Its exit, which says more, usually follows at once. If it came before this end
+	 * the next process may be running by now. Nobody waits for one that was sent
+	 * away. */
+	if (ended != NULL && u->link == ended && u->state != UPSTREAM_ST_ASLEEP &&
+	    u->state != UPSTREAM_ST_WAKING)
+		timer_set(&u->mute_timer, MUTE_MS);
+}
+
+void
+upstream_on_mute(void *arg)
+{
+	struct upstream *u = arg;
+
+	MCPVISOR_ASSERT(u->magic == UPSTREAM_MAGIC);
+	link_free(u->link);
+	u->link = NULL;
+	upstream_lists_stop(u); /* half of a list is not what it offers */
+	upstream_fail_all(u, MV_DIED, "closed its standard output");
+}
+
+static void
+on_write_end(void *arg, int errnum)
+{
+	struct upstream *u = arg;
+
+	MCPVISOR_ASSERT(u->magic == UPSTREAM_MAGIC);
+	LOG_DEBUG("upstream", "input closed by the child", "upstream=%s errno=%d",
+	    LOG_ESC(u->conf->name, strlen(u->conf->name)), errnum);
+	/* A server that no longer reads cannot be called; if it is not about to end by
+	 * itself the ladder ends it. */
+	upstream_give_up(u, "closed its input");
+}
+
+static const struct link_cb link_callbacks = {
+    .on_message = on_message,
+    .on_bad = on_bad,
+    .on_end = on_end,
+    .on_write_end = on_write_end,
+};
 
 static void
 on_child_up(void *arg, int in_fd, int out_fd)
@@ -29,7 +97,7 @@ on_child_up(void *arg, int in_fd, int out_fd)
 	u->reason[0] = '\0';
 	u->heard = false;
 	u->n_starts++;
-	u->link = link_new(u->loop, &o, &upstream_link_cb, u);
+	u->link = link_new(u->loop, &o, &link_callbacks, u);
 	upstream_event(u, UPSTREAM_EV_UP);
 }
 
@@ -79,7 +147,9 @@ on_child_down(void *arg, const struct child_end *end, bool wanted)
 	probing = probing && end->err == MV_DIED && u->conf->era == ERA_AUTO &&
 		  u->reason[0] == '\0'; /* else we gave it up, for what it said */
 	excuse = probing && wanted && !u->excused;
-	upstream_event(u, end->err == MV_STOPPING ? UPSTREAM_EV_GONE : UPSTREAM_EV_DOWN);
+	upstream_event(u, excuse		    ? UPSTREAM_EV_EXCUSED
+			  : end->err == MV_STOPPING ? UPSTREAM_EV_GONE
+						    : UPSTREAM_EV_DOWN);
 	u->skip_probe = probing;
 	if (u->recalled_era && end->err == MV_DIED) {
 		/* It may have died of what an earlier life of ours had learnt. */
@@ -88,7 +158,6 @@ on_child_down(void *arg, const struct child_end *end, bool wanted)
 	}
 	if (excuse) {
 		u->excused = true;
-		u->reason[0] = '\0';
 		return CHILD_EXCUSE;
 	}
 	if (rests)
@@ -142,14 +211,6 @@ child_opts_of(const struct upstream_conf *conf)
 	};
 }
 
-struct child *
-upstream_child_new(struct upstream *u, struct spawner *sp)
-{
-	struct child_opts o = child_opts_of(u->conf);
-
-	return child_new(u->loop, sp, &o, &child_callbacks, u);
-}
-
 void
 upstream_set_end_reason(struct upstream *u, const struct child_end *end)
 {
@@ -165,22 +226,131 @@ upstream_set_end_reason(struct upstream *u, const struct child_end *end)
 		    clean, end->text + strlen(clean));
 }
 
-void
-upstream_set_conf(struct upstream *u, const struct upstream_conf *conf)
+static void
+stdio_init(struct upstream *u, const struct upstream_env *env)
 {
-	bool eager = u->conf->start == START_ON_USE && conf->start == START_EAGER;
-	struct child_opts o = child_opts_of(conf);
+	struct child_opts o = child_opts_of(u->conf);
 
-	u->conf = conf;
-	if (u->child == NULL)
-		return;
+	u->child = child_new(u->loop, env->spawner, &o, &child_callbacks, u);
+}
+
+static void
+stdio_free(struct upstream *u)
+{
+	link_free(u->link);
+	child_free(u->child);
+}
+
+static void
+stdio_start(struct upstream *u)
+{
+	child_start(u->child);
+}
+
+static void
+stdio_stop(struct upstream *u)
+{
+	child_stop(u->child);
+}
+
+static void
+stdio_restart(struct upstream *u, const char *why)
+{
+	child_restart(u->child, why);
+}
+
+static void
+stdio_fail(struct upstream *u, const char *why)
+{
+	child_fail(u->child, why);
+}
+
+static void
+stdio_set_ladder(struct upstream *u, const struct child_ladder *l)
+{
+	child_set_ladder(u->child, l);
+}
+
+static void
+stdio_set_conf(struct upstream *u)
+{
+	struct child_opts o = child_opts_of(u->conf);
+
 	/* A stop under way has a ladder of its own. */
 	if (u->stopping)
 		o.ladder = u->stop_ladder;
 	child_set_opts(u->child, &o);
-	upstream_calls_look(u);
-	timer_clear(&u->idle_timer);
-	upstream_idle_arm(u);
-	if (eager && u->state == UPSTREAM_ST_ASLEEP)
-		upstream_wake(u);
 }
+
+static bool
+stdio_is_resting(const struct upstream *u)
+{
+	return child_state(u->child) == CHILD_ST_DOWN;
+}
+
+static const struct child_end *
+stdio_last_end(const struct upstream *u)
+{
+	return child_last_end(u->child);
+}
+
+static void
+stdio_put_stats(const struct upstream *u, struct upstream_stats *s)
+{
+	s->out_bytes = u->link != NULL ? link_out_pending(u->link) : 0;
+	s->pid = child_pid(u->child);
+	s->next_ms = child_next_ms(u->child);
+}
+
+static void
+stdio_on_greeted(struct upstream *u)
+{
+	upstream_send_initialized(u);
+	upstream_event(u, UPSTREAM_EV_INIT_OK);
+}
+
+static void
+stdio_note_ready(struct upstream *u)
+{
+	child_note_ready(u->child);
+}
+
+static bool
+stdio_is_open(const struct upstream *u)
+{
+	return u->link != NULL;
+}
+
+static enum mv_err
+stdio_send(struct upstream *u, const struct upstream_message *what,
+    const struct iovec *iov, int n)
+{
+	(void)what; /* a line of its own, whatever it is */
+	return link_send(u->link, iov, n);
+}
+
+static size_t
+stdio_out_pending(const struct upstream *u)
+{
+	return link_out_pending(u->link);
+}
+
+const struct kind_ops kind_stdio = {
+    .name = "stdio",
+    .init = stdio_init,
+    .free = stdio_free,
+    .start = stdio_start,
+    .stop = stdio_stop,
+    .restart = stdio_restart,
+    .fail = stdio_fail,
+    .set_ladder = stdio_set_ladder,
+    .set_conf = stdio_set_conf,
+    .is_resting = stdio_is_resting,
+    .last_end = stdio_last_end,
+    .put_stats = stdio_put_stats,
+    .on_greeted = stdio_on_greeted,
+    .note_ready = stdio_note_ready,
+    .is_open = stdio_is_open,
+    .send = stdio_send,
+    .out_pending = stdio_out_pending,
+};

@@ -26,6 +26,12 @@ const char *const start_words[] = {
     [START_EAGER] = "eager", [START_ON_USE] = "on_use", NULL};
 const char *const failure_words[] = {
     [FAILURE_ERROR] = "error", [FAILURE_TOOL_ERROR] = "tool_error", NULL};
+const char *const transport_words[] = {[TRANSPORT_AUTO] = "auto",
+    [TRANSPORT_STREAMABLE] = "streamable",
+    [TRANSPORT_SSE] = "sse",
+    NULL};
+const char *const roots_words[] = {
+    [ROOTS_AUTO] = "auto", [ROOTS_CLIENT] = "client", [ROOTS_NONE] = "none", NULL};
 
 #define LETTERS	       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define LETTERS_DIGITS LETTERS "0123456789"
@@ -64,6 +70,8 @@ upstream_conf_new(const char *name)
 	c->isolation = ISOLATION_AUTO;
 	c->start = START_EAGER;
 	c->failure = FAILURE_ERROR;
+	c->connect_ms = 15000;
+	c->question_ms = 600000;
 	c->max_instances = 32;
 	c->probe_ms = 3000;
 	c->start_ms = 60000;
@@ -121,6 +129,14 @@ shape_free(struct tool_shape *s)
 	string_wipe(s->defaults);
 }
 
+static void
+header_free(struct header_row *h)
+{
+	mem_free(h->name);
+	string_wipe(h->value);
+	string_wipe(h->source);
+}
+
 void
 upstream_conf_free(struct upstream_conf *c)
 {
@@ -129,6 +145,17 @@ upstream_conf_free(struct upstream_conf *c)
 	strings_wipe(c->argv);
 	strings_wipe(c->env);
 	strings_wipe(c->own_env);
+	if (c->free_sources != NULL)
+		c->free_sources(c->sources);
+	for (size_t i = 0; i < c->n_headers; i++)
+		header_free(&c->headers[i]);
+	mem_free(c->headers);
+	string_wipe(c->url);
+	string_wipe(c->proxy);
+	mem_free(c->ca_file);
+	mem_free(c->cert_file);
+	mem_free(c->key_file);
+	strings_free(c->root_uris);
 	mem_free(c->name);
 	mem_free(c->path);
 	mem_free(c->cwd);
@@ -173,6 +200,25 @@ strings_order(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* A value that is looked up again may be another one tomorrow, at the same server. */
+static void
+identity_put_remote(const struct upstream_conf *c, struct buf *out)
+{
+	const char *const files[] = {
+	    c->url, c->ca_file, c->cert_file, c->key_file, c->proxy};
+
+	buf_add_char(out, "ahs"[c->transport]);
+	buf_add_char(out, c->skip_verify ? '!' : '.');
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		identity_put(out, files[i]);
+	for (size_t i = 0; i < c->n_headers; i++) {
+		const struct header_row *h = &c->headers[i];
+
+		identity_put(out, h->name);
+		identity_put(out, h->source != NULL ? h->source : h->value);
+	}
+}
+
 void
 upstream_conf_put_identity(const struct upstream_conf *c, struct buf *out)
 {
@@ -192,6 +238,20 @@ upstream_conf_put_identity(const struct upstream_conf *c, struct buf *out)
 	for (size_t i = 0; i < n_env; i++)
 		identity_put(out, env[i]);
 	mem_free(env);
+	if (c->url != NULL)
+		identity_put_remote(c, out);
+}
+
+/* What it is told of roots is told once, when it is greeted. */
+static bool
+roots_are_same(const struct upstream_conf *a, const struct upstream_conf *b)
+{
+	size_t n = strings_count(a->root_uris);
+	bool same = a->roots == b->roots && n == strings_count(b->root_uris);
+
+	for (size_t i = 0; same && i < n; i++)
+		same = strcmp(a->root_uris[i], b->root_uris[i]) == 0;
+	return same;
 }
 
 bool
@@ -201,7 +261,8 @@ upstream_conf_is_same_process(
 	struct buf x, y;
 	bool same;
 
-	if (a->isolation != b->isolation || a->broken != b->broken ||
+	if (a->isolation != b->isolation || !roots_are_same(a, b) ||
+	    a->broken != b->broken ||
 	    (a->broken != MV_OK && strcmp(a->broken_text, b->broken_text) != 0))
 		return false;
 	buf_init(&x, SIZE_MAX);

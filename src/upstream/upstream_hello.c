@@ -15,38 +15,13 @@
 
 #include <string.h>
 
-static bool
-cap_flag(struct jtext caps, const char *cap, const char *flag)
-{
-	return json_is_true(json_member(json_member(caps, cap), flag));
-}
-
-static bool
-cap_has(struct jtext caps, const char *cap)
-{
-	return jtext_type(json_member(caps, cap)) == '{';
-}
-
 static void
 hello_take_answer(struct upstream *u, struct jtext result)
 {
-	struct jtext caps = json_member(result, "capabilities");
 	struct jtext text = json_member(result, "instructions");
 	struct buf b;
 
-	u->caps = (struct upstream_caps){
-	    .tools = cap_has(caps, "tools"),
-	    .prompts = cap_has(caps, "prompts"),
-	    .resources = cap_has(caps, "resources"),
-	    /* The capability came with 2025-03-26; before, one just asked. */
-	    .completions =
-		cap_has(caps, "completions") || u->revision == REVISION_2024_11_05,
-	    .logging = cap_has(caps, "logging"),
-	    .tools_changed = cap_flag(caps, "tools", "listChanged"),
-	    .prompts_changed = cap_flag(caps, "prompts", "listChanged"),
-	    .resources_changed = cap_flag(caps, "resources", "listChanged"),
-	    .subscribe = cap_flag(caps, "resources", "subscribe"),
-	};
+	u->caps = upstream_caps_read(u->revision, json_member(result, "capabilities"));
 	mem_free(u->instructions);
 	u->instructions = NULL;
 	buf_init(&b, CAP_INSTRUCTIONS_BYTES);
@@ -138,6 +113,7 @@ on_init_done(void *arg, const struct outcome *o)
 {
 	struct upstream *u = arg;
 	struct jtext version;
+	enum revision r;
 
 	if (o->kind == OUTCOME_FAILED) {
 		if (o->err != MV_PROTOCOL)
@@ -154,45 +130,50 @@ on_init_done(void *arg, const struct outcome *o)
 		return;
 	}
 	version = json_member(o->body, "protocolVersion");
-	u->revision = revision_parse(version);
-	if (u->revision == REVISION_NONE || revision_is_modern(u->revision)) {
+	r = revision_parse(version);
+	if (r == REVISION_NONE || revision_is_modern(r)) {
 		upstream_set_reason(u, "answered initialize with revision %s",
 		    version.n ? LOG_ESC(version.p, version.n) : "(none)");
 		upstream_event(u, UPSTREAM_EV_INIT_BAD);
 		return;
 	}
+	u->revision = r;
 	hello_take_answer(u, o->body);
-	upstream_event(u, UPSTREAM_EV_INIT_OK);
+	u->kind->on_greeted(u);
 }
 
 static const struct upstream_req_cb discover_cb = {.on_done = on_discover_done};
 static const struct upstream_req_cb init_cb = {.on_done = on_init_done};
 
 void
-upstream_put_modern_meta(struct buf *out, struct jtext client_info)
+upstream_put_modern_meta(
+    struct buf *out, struct jtext client_info, struct jtext client_caps)
 {
 	buf_add_str(out, "\"io.modelcontextprotocol/protocolVersion\":\"");
 	buf_add_str(out, revision_text(REVISION_LATEST_MODERN));
-	buf_add_str(out, "\",\"io.modelcontextprotocol/clientCapabilities\":{},"
-			 "\"io.modelcontextprotocol/clientInfo\":");
+	buf_add_str(out, "\",\"io.modelcontextprotocol/clientCapabilities\":");
+	if (client_caps.n)
+		json_put(out, client_caps);
+	else
+		buf_add_str(out, "{}");
+	buf_add_str(out, ",\"io.modelcontextprotocol/clientInfo\":");
 	if (client_info.n)
 		json_put(out, client_info);
 	else
 		buf_add_str(out, MCPVISOR_IDENTITY);
 }
 
-void
-upstream_send_discover(struct upstream *u)
+static void
+hello_ask(struct upstream *u, const struct upstream_req_cb *cb)
 {
 	struct buf b;
 
 	buf_init(&b, 4096);
 	buf_add_str(&b, "{\"_meta\":{");
-	upstream_put_modern_meta(&b, (struct jtext){NULL, 0});
+	upstream_put_modern_meta(&b, (struct jtext){NULL, 0}, (struct jtext){NULL, 0});
 	buf_add_str(&b, "}}");
-	u->discover.cb = &discover_cb;
+	u->discover.cb = cb;
 	u->discover.arg = u;
-	u->discover.is_endless = true; /* the start limit ends it */
 	/* What cannot be asked is not answered: the limits of time deal with both. */
 	if (buf_cstr(&b) != NULL)
 		(void)upstream_ask_raw(u, &u->discover, METHOD_DISCOVER, b.data);
@@ -200,17 +181,69 @@ upstream_send_discover(struct upstream *u)
 }
 
 void
+upstream_send_discover(struct upstream *u)
+{
+	u->discover.is_endless = true; /* the start limit ends it */
+	hello_ask(u, &discover_cb);
+}
+
+void
+upstream_send_doubt(struct upstream *u, const struct upstream_req_cb *cb)
+{
+	u->discover.is_endless = false;
+	hello_ask(u, cb);
+}
+
+bool
+upstream_is_modern_answer(const struct outcome *o)
+{
+	struct jtext data;
+	int64_t code = 0;
+
+	if (o->kind == OUTCOME_RESULT || o->kind == OUTCOME_INPUT_REQUIRED)
+		return versions_have(json_member(o->body, "supportedVersions"), true);
+	if (o->kind != OUTCOME_ERROR)
+		return false;
+	(void)json_int(jtext_of(o->base, o->json->slot[JSON_E_CODE]), &code);
+	data = json_member(o->body, "data");
+	return code == RPC_HEADER_MISMATCH || code == RPC_MISSING_CAPABILITY ||
+	       (code == RPC_VERSION &&
+		   versions_have(json_member(data, "supported"), true));
+}
+
+void
 upstream_send_initialize(struct upstream *u)
 {
 	struct buf b;
 
+	u->init_waits = !u->caps_known;
+	if (u->init_waits) {
+		/* Its client may take its time. */
+		timer_clear(&u->start_timer);
+		return;
+	}
+	if (!timer_is_set(&u->start_timer))
+		timer_set(&u->start_timer, u->conf->start_ms);
 	buf_init(&b, 4096);
-	buf_addf(&b, "{\"protocolVersion\":\"%s\",\"capabilities\":{},\"clientInfo\":%s}",
-	    revision_text(REVISION_LATEST_LEGACY), MCPVISOR_IDENTITY);
+	buf_addf(&b, "{\"protocolVersion\":\"%s\",\"capabilities\":",
+	    revision_text(REVISION_LATEST_LEGACY));
+	client_caps_put(&b, upstream_declared_caps(u), false);
+	buf_addf(&b, ",\"clientInfo\":%s}", MCPVISOR_IDENTITY);
 	u->init.cb = &init_cb;
 	u->init.arg = u;
 	u->init.is_endless = true;
 	if (buf_cstr(&b) != NULL)
 		(void)upstream_ask_raw(u, &u->init, METHOD_INITIALIZE, b.data);
+	buf_fini(&b);
+}
+
+void
+upstream_send_initialized(struct upstream *u)
+{
+	struct buf b;
+
+	buf_init(&b, 256);
+	buf_add_str(&b, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
+	(void)upstream_write(u, &b);
 	buf_fini(&b);
 }

@@ -21,7 +21,6 @@
 #define RETRY_DOUBLINGS 6
 #define TTL_FLOOR_MS	1000
 #define TTL_CEIL_MS	(24u * 3600 * 1000)
-#define UNAME(u)	LOG_ESC((u)->conf->name, strlen((u)->conf->name))
 
 static void lister_run(struct lister *l);
 
@@ -83,7 +82,11 @@ lister_take(struct lister *l)
 {
 	struct upstream *u = l->u;
 	struct ulist *now = &u->lists[l->kind];
-	bool changed = !now->is_known || now->hash != l->next.hash || now->n != l->next.n;
+	bool changed;
+
+	if (u->kind->on_list != NULL)
+		u->kind->on_list(u, l->kind, &l->next);
+	changed = !now->is_known || now->hash != l->next.hash || now->n != l->next.n;
 
 	l->is_guess = false;
 	ulist_fini(now);
@@ -114,6 +117,8 @@ lister_finish(struct lister *l)
 	if (upstream_is_complete(u))
 		upstream_settle(u);
 	upstream_idle_arm(u);
+	if (u->kind->on_listed != NULL)
+		u->kind->on_listed(u, l->kind);
 }
 
 static void
@@ -176,16 +181,17 @@ lister_on_refused(struct lister *l, const struct outcome *o)
 	lister_fail(l, MV_PROTOCOL, LOG_ESC(o->body.p, o->body.n));
 }
 
-/* By hash: a cursor may be as long as a message, and there may be a thousand. */
-static bool
-lister_has_seen(struct lister *l, struct jtext cursor)
+/* MV_DUPLICATE: it came before in this run. By hash: a cursor may be as long as a
+ * message, and there may be a thousand. */
+static enum mv_err
+lister_note_cursor(struct lister *l, struct jtext cursor)
 {
 	uint64_t hash = hash_stable(HASH_STABLE_SEED, cursor.p, cursor.n);
 	const char *key = (const char *)&hash;
 
 	if (strmap_get(l->seen, key, sizeof(hash)) != NULL)
-		return true;
-	return !strmap_put(l->seen, key, sizeof(hash), l);
+		return MV_DUPLICATE;
+	return strmap_put(l->seen, key, sizeof(hash), l) ? MV_OK : MV_NOMEM;
 }
 
 static void
@@ -211,14 +217,17 @@ on_page(void *arg, const struct outcome *o)
 		LOG_WARNING("upstream", "entries left out: no usable name",
 		    "upstream=%s list=%s count=%u", UNAME(l->u), list_member(l->kind),
 		    skipped);
-	if (err != MV_OK && l->next.n == 0) {
+	if (err == MV_OK && cursor.n)
+		err = lister_note_cursor(l, cursor);
+	/* A bound cuts a list short for good; a lack of memory passes. */
+	if (err == MV_NOMEM || (err != MV_OK && l->next.n == 0)) {
 		lister_fail(l, err, mv_err_text(err));
 		return;
 	}
-	if (err != MV_OK || (cursor.n && lister_has_seen(l, cursor))) {
+	if (err != MV_OK) {
 		LOG_WARNING("upstream", "list cut short", "upstream=%s list=%s why=%s",
 		    UNAME(l->u), list_member(l->kind),
-		    err != MV_OK ? mv_err_reason(err) : "cursor_repeats");
+		    err == MV_DUPLICATE ? "cursor_repeats" : mv_err_reason(err));
 		cursor.n = 0;
 	}
 	if (cursor.n) {
@@ -307,6 +316,9 @@ upstream_lists_stop(struct upstream *u)
 	for (unsigned k = 0; k < LIST_MAX; k++) {
 		struct lister *l = &u->listers[k];
 
+		/* What the others brought was not told while this one ran. */
+		if (l->running)
+			upstream_memory_touch(u);
 		timer_clear(&l->timer);
 		upstream_forget(&l->req);
 		l->running = l->again = false;

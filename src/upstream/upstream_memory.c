@@ -25,6 +25,12 @@ static const char *const era_names[] = {
     [ERA_AUTO] = "unknown", [ERA_LEGACY] = "legacy", [ERA_MODERN] = "modern"};
 #define N_ERAS (sizeof(era_names) / sizeof(era_names[0]))
 
+/* Of a remote one; what was never found out is left out. */
+static const char *const transport_names[] = {[TRANSPORT_AUTO] = "unknown",
+    [TRANSPORT_STREAMABLE] = "http",
+    [TRANSPORT_SSE] = "sse"};
+#define N_TRANSPORTS (sizeof(transport_names) / sizeof(transport_names[0]))
+
 /* X(member of struct upstream_caps) */
 #define CAPS(X)                                                                          \
 	X(tools)                                                                         \
@@ -35,7 +41,10 @@ static const char *const era_names[] = {
 	X(tools_changed)                                                                 \
 	X(prompts_changed)                                                               \
 	X(resources_changed)                                                             \
-	X(subscribe)
+	X(subscribe)                                                                     \
+	X(tasks)                                                                         \
+	X(tasks_cancel)                                                                  \
+	X(tasks_extension)
 
 /* ---- writing ---- */
 
@@ -82,6 +91,11 @@ memory_put_head(const struct upstream *u, struct buf *out)
 	    MEMORY_VERSION, era_names[era], revision_text(u->revision));
 	buf_add_str(out, "\"capabilities\":");
 	memory_put_caps(&u->caps, out);
+	if (u->known_transport != TRANSPORT_AUTO)
+		buf_addf(
+		    out, ",\"transport\":\"%s\"", transport_names[u->known_transport]);
+	if (u->asks)
+		buf_add_str(out, ",\"asks\":true");
 	buf_add_str(out, ",\"lists\":{");
 	for (unsigned k = 0; k < LIST_MAX; k++) {
 		const struct ulist *l = &u->lists[k];
@@ -127,6 +141,8 @@ upstream_put_memory(const struct upstream *u, struct buf *out)
 
 struct memory {
 	enum era_pin era;
+	enum transport_pin transport;
+	bool asks;
 	enum revision revision;
 	struct upstream_caps caps;
 	struct buf instructions;
@@ -197,6 +213,21 @@ memory_read_list_head(struct memory *m, enum list_kind k, struct jtext head)
 }
 
 static enum mv_err
+memory_read_transport(struct memory *m, struct jtext word)
+{
+	unsigned i = 0;
+
+	if (word.n == 0)
+		return MV_OK;
+	while (i < N_TRANSPORTS && !json_string_is(word, transport_names[i]))
+		i++;
+	if (i == N_TRANSPORTS)
+		return MV_PROTOCOL;
+	m->transport = (enum transport_pin)i;
+	return MV_OK;
+}
+
+static enum mv_err
 memory_read_head(struct memory *m, struct jtext line)
 {
 	struct jtext lists, era;
@@ -220,6 +251,9 @@ memory_read_head(struct memory *m, struct jtext line)
 		return MV_PROTOCOL;
 	lists = json_member(line, "lists");
 	err = memory_read_caps(m, json_member(line, "capabilities"));
+	if (err == MV_OK)
+		err = memory_read_transport(m, json_member(line, "transport"));
+	m->asks = json_is_true(json_member(line, "asks"));
 	for (unsigned k = 0; k < LIST_MAX && err == MV_OK; k++)
 		err = memory_read_list_head(m, (enum list_kind)k,
 		    json_member(lists, list_member((enum list_kind)k)));
@@ -293,9 +327,12 @@ memory_adopt(struct upstream *u, struct memory *m)
 	u->has_memory = true;
 	u->caps = m->caps;
 	u->revision = m->revision;
+	u->asks |= m->asks;
 	if (u->conf->era == ERA_AUTO && m->era != ERA_AUTO) {
 		u->known_era = m->era;
 		u->recalled_era = true;
+		if (u->conf->transport == TRANSPORT_AUTO)
+			u->known_transport = m->transport;
 	}
 	mem_free(u->instructions);
 	u->instructions = m->instructions.len > 0
@@ -317,7 +354,7 @@ memory_adopt(struct upstream *u, struct memory *m)
 enum mv_err
 upstream_take_memory(struct upstream *u, const char *p, size_t n)
 {
-	struct memory m = {.era = ERA_AUTO};
+	struct memory m = {.era = ERA_AUTO, .transport = TRANSPORT_AUTO};
 	enum mv_err err;
 
 	buf_init(&m.instructions, CAP_INSTRUCTIONS_BYTES);
@@ -343,6 +380,8 @@ memory_hash(const struct upstream *u)
 	uint64_t h = HASH_STABLE_SEED;
 
 	h = hash_stable(h, &u->known_era, sizeof(u->known_era));
+	h = hash_stable(h, &u->known_transport, sizeof(u->known_transport));
+	h = hash_stable(h, &u->asks, sizeof(u->asks));
 	h = hash_stable(h, &u->revision, sizeof(u->revision));
 	h = hash_stable(h, &u->caps, sizeof(u->caps)); /* bytes of truth, no gaps */
 	h = hash_stable(h, text, strlen(text) + 1);
@@ -357,23 +396,36 @@ memory_hash(const struct upstream *u)
 	return h;
 }
 
-static void
-on_memory_timer(void *arg)
+static bool
+memory_is_listing(const struct upstream *u)
 {
-	struct upstream *u = arg;
-	uint64_t hash;
-
-	MCPVISOR_ASSERT(u->magic == UPSTREAM_MAGIC);
-	/* Lists that are on their way end a burst later. */
 	for (unsigned k = 0; k < LIST_MAX; k++)
 		if (u->listers[k].running)
-			return;
-	hash = memory_hash(u);
+			return true;
+	return false;
+}
+
+static void
+memory_tell(struct upstream *u)
+{
+	uint64_t hash = memory_hash(u);
+
 	if (u->has_told && u->told_hash == hash)
 		return;
 	u->has_told = true;
 	u->told_hash = hash;
 	u->cb->on_memory(u->arg, u);
+}
+
+static void
+on_memory_timer(void *arg)
+{
+	struct upstream *u = arg;
+
+	MCPVISOR_ASSERT(u->magic == UPSTREAM_MAGIC);
+	/* Lists that are on their way end a burst later. */
+	if (!memory_is_listing(u))
+		memory_tell(u);
 }
 
 void
@@ -387,10 +439,11 @@ upstream_memory_touch(struct upstream *u)
 void
 upstream_memory_flush(struct upstream *u)
 {
-	if (!timer_is_set(&u->memory_timer))
+	if (!timer_is_set(&u->memory_timer) &&
+	    (u->cb->on_memory == NULL || !memory_is_listing(u)))
 		return;
 	timer_clear(&u->memory_timer);
-	on_memory_timer(u);
+	memory_tell(u);
 }
 
 void

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an upstream's process writes: replies, notifications, requests, noise.
+ * What an upstream writes: replies, notifications, requests, noise.
  *
- * Driven by: the link.
+ * Driven by: its kind.
  * Invariants: nothing an upstream writes ends its link or its calls but its own
  * end; bytes that are no message go to the log and nowhere else.
  */
@@ -38,10 +38,10 @@ upstream_on_bad_reply(struct upstream *u, struct jtext id, enum mv_err err)
 }
 
 void
-upstream_on_reply(struct upstream *u, const struct link_msg *m)
+upstream_on_reply(struct upstream *u, struct upstream_req *r, const struct link_msg *m)
 {
-	struct upstream_req *r = upstream_find(u, m->env.id);
 	struct outcome o = {.base = m->base, .json = m->json};
+	const char *fault;
 
 	if (r == NULL) {
 		metrics_add(METRIC_REPLIES_LATE, 1);
@@ -53,10 +53,12 @@ upstream_on_reply(struct upstream *u, const struct link_msg *m)
 	if (m->env.kind == ENVELOPE_ERROR) {
 		o.kind = OUTCOME_ERROR;
 		o.body = jtext_of(m->base, m->json->slot[JSON_ERROR]);
-		if (r->is_call && u->era->refuses_us(&o))
-			o = (struct outcome){.kind = OUTCOME_FAILED,
-			    .err = MV_PROTOCOL,
-			    .detail = "it refuses the revision it offered"};
+		if (u->kind->on_error != NULL && u->kind->on_error(u, r, &o))
+			return;
+		fault = r->is_call && u->era != NULL ? u->era->fault_of(&o) : NULL;
+		if (fault != NULL)
+			o = (struct outcome){
+			    .kind = OUTCOME_FAILED, .err = MV_PROTOCOL, .detail = fault};
 	} else {
 		o.kind = OUTCOME_RESULT;
 		if (u->era != NULL && u->era->asks_in_results &&
@@ -83,37 +85,17 @@ msg_log_noise(struct upstream *u, const char *what, const char *line, size_t len
 				       "one message a line");
 }
 
-/* Answers a request of the upstream: only ping is ours to answer. */
-static void
-msg_on_request(struct upstream *u, const struct link_msg *m)
-{
-	enum method method = method_parse(m->env.method);
-	struct buf b;
-
-	buf_init(&b, CAP_MESSAGE_BYTES);
-	buf_add_str(&b, "{\"jsonrpc\":\"2.0\",\"id\":");
-	json_put(&b, m->env.id);
-	if (method == METHOD_PING)
-		buf_add_str(&b, ",\"result\":{}}");
-	else
-		buf_add_str(
-		    &b, ",\"error\":{\"code\":-32601,\"message\":\"Method not found\"}}");
-	if (u->batch_out != NULL) {
-		if (u->batch_out->len > 1)
-			buf_add_char(u->batch_out, ',');
-		buf_add(u->batch_out, b.data, b.len);
-	} else {
-		(void)upstream_write(u, &b);
-	}
-	buf_fini(&b);
-}
-
 static void
 msg_on_progress(struct upstream *u, const struct link_msg *m)
 {
 	struct upstream_req *r =
 	    upstream_find(u, jtext_of(m->base, m->json->slot[JSON_P_PROGRESS_TOKEN]));
 
+	/* It outlives its request where that has become a task. */
+	if (r == NULL && u->cb->on_task != NULL) {
+		u->cb->on_task(u->arg, u, m);
+		return;
+	}
 	if (r == NULL || r->cb->on_progress == NULL) {
 		metrics_add(METRIC_NOTICES_DROPPED, 1);
 		return;
@@ -123,7 +105,7 @@ msg_on_progress(struct upstream *u, const struct link_msg *m)
 }
 
 static void
-msg_on_notification(struct upstream *u, const struct link_msg *m)
+msg_on_notification(struct upstream *u, struct upstream_req *by, const struct link_msg *m)
 {
 	enum method method = method_parse(m->env.method);
 
@@ -134,7 +116,10 @@ msg_on_notification(struct upstream *u, const struct link_msg *m)
 		msg_on_progress(u, m);
 		break;
 	case METHOD_N_MESSAGE:
-		u->cb->on_log(u->arg, u, m);
+		if (by != NULL && by->cb->on_log != NULL)
+			by->cb->on_log(by->arg, m);
+		else
+			u->cb->on_log(u->arg, u, m);
 		break;
 	default:
 		u->era->on_notification(u, method, m);
@@ -143,18 +128,20 @@ msg_on_notification(struct upstream *u, const struct link_msg *m)
 }
 
 static void
-msg_dispatch(struct upstream *u, const struct link_msg *m)
+msg_dispatch(struct upstream *u, struct upstream_req *by, const struct link_msg *m)
 {
 	switch (m->env.kind) {
 	case ENVELOPE_RESULT:
 	case ENVELOPE_ERROR:
-		upstream_on_reply(u, m);
+		/* One without an id can be an answer to one request only. */
+		upstream_on_reply(
+		    u, m->env.id.n != 0 ? upstream_find(u, m->env.id) : by, m);
 		break;
 	case ENVELOPE_REQUEST:
-		msg_on_request(u, m);
+		upstream_on_request(u, by, m);
 		break;
 	case ENVELOPE_NOTIFICATION:
-		msg_on_notification(u, m);
+		msg_on_notification(u, by, m);
 		break;
 	case ENVELOPE_INVALID:
 	case ENVELOPE_BATCH:
@@ -182,8 +169,9 @@ msg_trim(const struct link_msg *m)
 
 /* 2025-03-26 has batches in both directions; only then do we look into one. */
 static void
-msg_on_batch(struct upstream *u, const struct link_msg *m)
+msg_on_batch(struct upstream *u, struct upstream_req *by, const struct link_msg *m)
 {
+	uint64_t by_id = by != NULL ? by->id : 0;
 	struct jtext all = msg_trim(m), item;
 	struct link_msg one;
 	struct json_iter it;
@@ -196,10 +184,12 @@ msg_on_batch(struct upstream *u, const struct link_msg *m)
 	buf_init(&out, CAP_MESSAGE_BYTES);
 	buf_add_char(&out, '[');
 	json_iter_init(&it, all);
-	while (json_next_element(&it, &item) && u->link != NULL) {
+	while (json_next_element(&it, &item) && upstream_is_open(u)) {
 		u->batch_out = &out;
+		/* One before may have been its end. */
+		by = by_id != 0 ? idmap_get(u->by_id, by_id) : NULL;
 		if (link_scan(item.p, item.n, &u->batch_json, &one) == MV_OK)
-			msg_dispatch(u, &one);
+			msg_dispatch(u, by, &one);
 	}
 	u->batch_out = NULL;
 	buf_add_char(&out, ']');
@@ -208,26 +198,20 @@ msg_on_batch(struct upstream *u, const struct link_msg *m)
 	buf_fini(&out);
 }
 
-static void
-on_message(void *arg, const struct link_msg *m)
+void
+upstream_on_message(struct upstream *u, struct upstream_req *by, const struct link_msg *m)
 {
-	struct upstream *u = arg;
-
-	MCPVISOR_ASSERT(u->magic == UPSTREAM_MAGIC);
 	u->heard = true;
 	if (m->env.kind == ENVELOPE_BATCH)
-		msg_on_batch(u, m);
+		msg_on_batch(u, by, m);
 	else
-		msg_dispatch(u, m);
+		msg_dispatch(u, by, m);
 }
 
-static void
-on_bad(void *arg, enum mv_err err, struct jtext id, bool is_reply, const char *line,
-    size_t len)
+void
+upstream_on_bad(struct upstream *u, enum mv_err err, struct jtext id, bool is_reply,
+    const char *line, size_t len)
 {
-	struct upstream *u = arg;
-
-	MCPVISOR_ASSERT(u->magic == UPSTREAM_MAGIC);
 	msg_log_noise(u,
 	    err == MV_TOO_LONG ? "message too long" : "output is not JSON-RPC", line,
 	    len);
@@ -236,51 +220,3 @@ on_bad(void *arg, enum mv_err err, struct jtext id, bool is_reply, const char *l
 	if (id.n && (is_reply || err == MV_TOO_LONG))
 		upstream_on_bad_reply(u, id, err);
 }
-
-static void
-on_end(void *arg)
-{
-	struct upstream *u = arg;
-	struct link *ended = u->link;
-
-	MCPVISOR_ASSERT(u->magic == UPSTREAM_MAGIC);
-	child_output_ended(u->child);
-	/* Its exit, which says more, usually follows at once. If it came before this end
-	 * the next process may be running by now. Nobody waits for one that was sent
-	 * away. */
-	if (ended != NULL && u->link == ended && u->state != UPSTREAM_ST_ASLEEP &&
-	    u->state != UPSTREAM_ST_WAKING)
-		timer_set(&u->mute_timer, MUTE_MS);
-}
-
-void
-upstream_on_mute(void *arg)
-{
-	struct upstream *u = arg;
-
-	MCPVISOR_ASSERT(u->magic == UPSTREAM_MAGIC);
-	link_free(u->link);
-	u->link = NULL;
-	upstream_lists_stop(u); /* half of a list is not what it offers */
-	upstream_fail_all(u, MV_DIED, "closed its standard output");
-}
-
-static void
-on_write_end(void *arg, int errnum)
-{
-	struct upstream *u = arg;
-
-	MCPVISOR_ASSERT(u->magic == UPSTREAM_MAGIC);
-	LOG_DEBUG("upstream", "input closed by the child", "upstream=%s errno=%d",
-	    LOG_ESC(u->conf->name, strlen(u->conf->name)), errnum);
-	/* A server that no longer reads cannot be called; if it is not about to end by
-	 * itself the ladder ends it. */
-	upstream_give_up(u, "closed its input");
-}
-
-const struct link_cb upstream_link_cb = {
-    .on_message = on_message,
-    .on_bad = on_bad,
-    .on_end = on_end,
-    .on_write_end = on_write_end,
-};

@@ -9,35 +9,14 @@
 #include "mcpvisor/loop.h"
 #include "mcpvisor/upstream.h"
 
+#include "upstream_ops_priv.h"
+
 #define UPSTREAM_MAGIC	0x75707374u
 #define OWN_REQUEST_MS	30000
 #define RELIST_PAUSE_MS 200
 #define MUTE_MS		50
 #define MEMORY_MS	200 /* a burst of changes */
-
-/* X(EVENT, name) */
-#define UPSTREAM_EVENTS(X)                                                               \
-	X(UP, "up")                                                                      \
-	X(DISCOVER_OK, "discover_ok")                                                    \
-	X(DISCOVER_LEGACY, "discover_legacy") /* an error that is not a modern one */    \
-	X(DISCOVER_BAD, "discover_bad")	      /* modern, but no revision in common */    \
-	X(INIT_OK, "init_ok")                                                            \
-	X(INIT_BAD, "init_bad")                                                          \
-	X(PROBE_TIMER, "probe_timer")                                                    \
-	X(START_TIMER, "start_timer")                                                    \
-	X(DOWN, "down")                                                                  \
-	X(GONE, "gone") /* down, as we had asked */                                      \
-	X(PARK, "park")                                                                  \
-	X(SLEEP, "sleep") /* not needed for the time being */                            \
-	X(WAKE, "wake")	  /* needed */                                                   \
-	X(RESTART, "restart")
-
-enum upstream_event {
-#define X(id, name) UPSTREAM_EV_##id,
-	UPSTREAM_EVENTS(X)
-#undef X
-	    UPSTREAM_EV_MAX
-};
+#define UNAME(u)	LOG_ESC((u)->conf->name, strlen((u)->conf->name))
 
 /* The fetching of one list: at most one run under way and one asked for. */
 struct lister {
@@ -53,33 +32,6 @@ struct lister {
 	uint64_t started_ms;
 };
 
-struct era_ops {
-	const char *name;
-	bool asks_in_results; /* a result may be input_required */
-	/* Adds to ed what this era wants changed in the params of a client's call;
-	 * text that the edits point to goes into scratch, which has room enough to
-	 * never move (era_room). Returns text to use for absent params, or NULL. */
-	const char *(*edit_params)(struct upstream *u, const struct upstream_call *c,
-	    uint64_t id, struct json_edits *ed, struct buf *scratch);
-	/* Appends the members every request of our own carries in params. */
-	void (*put_own_meta)(struct upstream *u, struct buf *out);
-	/* It just became ready. */
-	void (*on_ready)(struct upstream *u);
-	/* Its process is gone. */
-	void (*on_down)(struct upstream *u);
-	void (*watch)(struct upstream *u, struct upstream_watch *w);
-	void (*unwatch)(struct upstream *u, struct upstream_watch *w);
-	void (*set_level)(struct upstream *u);
-	/* A call that is about to be sent wants log messages from this level on. */
-	void (*raise_level)(struct upstream *u, enum mcp_level wanted);
-	/* A notification that the common part does not handle. */
-	void (*on_notification)(
-	    struct upstream *u, enum method m, const struct link_msg *msg);
-	/* Whether an error speaks of our use of the protocol, which no client can mend.
-	 */
-	bool (*refuses_us)(const struct outcome *o);
-};
-extern const struct era_ops era_legacy, era_modern;
 void era_modern_init(struct upstream *u);
 void era_modern_fini(struct upstream *u);
 
@@ -96,20 +48,28 @@ struct upstream {
 	const struct upstream_cb *cb;
 	void *arg;
 	struct loop *loop;
-	struct child *child;
+	const struct kind_ops *kind; /* NULL: it cannot run */
+	struct child *child;	     /* kind_stdio's */
 	struct link *link;
+	struct remote *remote;	   /* kind_http's */
 	const struct era_ops *era; /* set while READY */
 	enum upstream_state state;
 	enum revision revision;
-	enum era_pin known_era; /* learnt, or pinned */
-	unsigned silent_ends;	/* exits with status 0 in a row before any message */
+	enum era_pin known_era;		    /* learnt, or pinned */
+	enum transport_pin known_transport; /* the same; of a remote one */
+	enum mv_err park_err;		    /* why it is PARKED */
+	unsigned silent_ends; /* exits with status 0 in a row before any message */
 	uint32_t n_starts;
 	unsigned holds, listen_now;
+	unsigned client_caps; /* what it is told that its client can do */
 	enum mcp_level level, told_level;
 	bool skip_probe;    /* the last process may have died of it */
 	bool excused;	    /* such a death was forgiven since it was last ready */
 	bool probe_retried; /* discover was sent again after -32022 */
 	bool recalled_era;  /* known_era was learnt by an earlier process of ours */
+	bool caps_known;    /* client_caps is set */
+	bool init_waits;    /* initialize goes out when it is */
+	bool asks; /* it has asked where that names no call; kept in its memory */
 	bool settled, stopping;
 	bool heard;	 /* a message came from this process */
 	bool relisten;	 /* the set changed while a listen was being opened */
@@ -131,9 +91,14 @@ struct upstream {
 	uint64_t call_timer_due;
 	struct json_msg batch_json; /* an element of a batch from the child */
 	struct buf *batch_out;	    /* answers to its requests, while in one */
+	/* Questions */
+	struct question *questions;
+	unsigned n_questions;
+	size_t question_bytes;
 	struct buf scratch;
 	/* Use */
 	uint64_t used_ms; /* last time that it was in use */
+	uint64_t withdrawn_ms;
 	struct timer idle_timer;
 	struct deferred idle_call; /* to say that no call is in flight */
 	struct upstream_stats stats;
@@ -147,6 +112,7 @@ struct upstream {
 	/* Subscriptions and log level */
 	struct upstream_watch *watches;
 	struct mlisten listens[2]; /* current, and the one that replaces it */
+	unsigned listen_fails;	   /* that were not acknowledged, in a row */
 	struct timer listen_timer;
 	struct log_site noise_site;
 	char reason[640];
@@ -160,8 +126,17 @@ void upstream_settle(struct upstream *u);
 void upstream_give_up(struct upstream *u, const char *why);
 
 /* upstream_child.c */
-struct child *upstream_child_new(struct upstream *u, struct spawner *sp);
+void upstream_on_mute(void *arg);
 void upstream_set_end_reason(struct upstream *u, const struct child_end *end);
+
+/* upstream_kind.c */
+void upstream_kind_init(struct upstream *u, const struct upstream_env *env);
+void upstream_look_again(struct upstream *u); /* it is parked, and wanted */
+static inline bool
+upstream_is_open(const struct upstream *u)
+{
+	return u->kind->is_open(u);
+}
 
 /* upstream_call.c */
 void upstream_calls_init(struct upstream *u);
@@ -171,6 +146,11 @@ void upstream_calls_look(struct upstream *u); /* time limits have changed */
 void upstream_calls_arm(struct upstream *u, const struct upstream_req *r);
 /* Takes r out of every table; the upstream hears nothing of it. */
 void upstream_forget(struct upstream_req *r);
+/* The same, and nothing is kept open for its answer. True: the upstream notices. */
+bool upstream_drop(struct upstream_req *r);
+void upstream_drop_own(struct upstream *u); /* all that are no calls */
+/* Takes it out and tells the upstream; cancel as in upstream_cancel. */
+void upstream_withdraw(struct upstream_req *r, const struct link_msg *cancel);
 /* Takes r out and tells its owner; the second half of that. */
 void upstream_end(struct upstream_req *r, const struct outcome *o);
 void upstream_finish(struct upstream *u, struct upstream_req *r, const struct outcome *o);
@@ -180,7 +160,9 @@ void upstream_fail_all(struct upstream *u, enum mv_err err, const char *detail);
 enum mv_err upstream_transmit(
     struct upstream *u, struct upstream_req *r, const struct upstream_call *c);
 /* Sends text made by us, logging a failure. */
-enum mv_err upstream_write(struct upstream *u, const struct buf *b);
+enum mv_err upstream_write_as(
+    struct upstream *u, const struct upstream_message *what, const struct buf *b);
+enum mv_err upstream_write(struct upstream *u, const struct buf *b); /* no request */
 /* Starts a request of our own; era members added unless raw. */
 enum mv_err upstream_ask_raw(
     struct upstream *u, struct upstream_req *r, enum method m, const char *params);
@@ -189,6 +171,8 @@ enum mv_err upstream_ask_raw(
 enum mv_err upstream_hold_call(
     struct upstream *u, struct upstream_req *r, const struct upstream_call *c);
 void upstream_send_held(struct upstream *u);
+/* r, in flight with a copy of its message, waits to be sent again. */
+void upstream_hold_again(struct upstream_req *r);
 
 /* upstream_sleep.c */
 void upstream_use_init(struct upstream *u);
@@ -210,12 +194,17 @@ void upstream_memory_touch(struct upstream *u); /* it may have changed */
 void upstream_memory_flush(struct upstream *u); /* tells now what it would tell soon */
 
 /* upstream_msg.c */
-void upstream_on_reply(struct upstream *u, const struct link_msg *m);
+/* r: whose; NULL: nobody's. */
+void upstream_on_reply(
+    struct upstream *u, struct upstream_req *r, const struct link_msg *m);
 /* A reply that was unusable: ends its request. */
 void upstream_on_bad_reply(struct upstream *u, struct jtext id, enum mv_err err);
 struct upstream_req *upstream_find(struct upstream *u, struct jtext id);
-extern const struct link_cb upstream_link_cb;
-void upstream_on_mute(void *arg);
+/* by: the request on whose stream it came, as far as the transport tells. */
+void upstream_on_message(
+    struct upstream *u, struct upstream_req *by, const struct link_msg *m);
+void upstream_on_bad(struct upstream *u, enum mv_err err, struct jtext id, bool is_reply,
+    const char *line, size_t len);
 
 /* upstream_list.c */
 void upstream_lists_init(struct upstream *u);
@@ -229,21 +218,30 @@ bool upstream_lists_are_idle(const struct upstream *u);
 void upstream_lists_go_stale(struct upstream *u);
 void upstream_list_changed(struct upstream *u, enum method m);
 
-/* Errors that only a modern server sends. */
-enum {
-	RPC_HEADER_MISMATCH = -32020,
-	RPC_MISSING_CAPABILITY = -32021,
-	RPC_VERSION = -32022
-};
+/* upstream_question.c */
+/* A request of the upstream; by: whose stream it came on, or NULL. */
+void upstream_on_request(
+    struct upstream *u, struct upstream_req *by, const struct link_msg *m);
+void upstream_on_question_cancelled(struct upstream *u, const struct link_msg *m);
+void upstream_questions_drop(struct upstream *u); /* nobody waits for answers any more */
+/* r is over: its time is no longer theirs. */
+void upstream_questions_forget(struct upstream *u, struct upstream_req *r);
+unsigned upstream_declared_caps(const struct upstream *u); /* as initialize says */
 
 /* upstream_watch.c: those that still wait for an answer get this one. */
 void upstream_refuse_watches(struct upstream *u, const struct outcome *o);
 
 /* upstream_hello.c */
 void upstream_send_discover(struct upstream *u);
+/* Asks one that is ready whether it is still a modern one; no event follows. */
+void upstream_send_doubt(struct upstream *u, const struct upstream_req_cb *cb);
+/* Whether what was answered to server/discover is what a modern one says. */
+bool upstream_is_modern_answer(const struct outcome *o);
 void upstream_send_initialize(struct upstream *u);
+void upstream_send_initialized(struct upstream *u);
 /* The members of params._meta that a modern request of ours needs. */
-void upstream_put_modern_meta(struct buf *out, struct jtext client_info);
+void upstream_put_modern_meta(
+    struct buf *out, struct jtext client_info, struct jtext client_caps);
 #define MCPVISOR_IDENTITY "{\"name\":\"mcpvisor\",\"version\":\"" MCPVISOR_VERSION "\"}"
 
 #endif

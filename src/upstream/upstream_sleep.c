@@ -14,7 +14,8 @@
 bool
 upstream_is_used(const struct upstream *u)
 {
-	return u->n_calls > 0 || u->watches != NULL || u->holds > 0;
+	return u->n_calls > 0 || u->watches != NULL || u->holds > 0 ||
+	       u->questions != NULL;
 }
 
 static bool

@@ -56,12 +56,9 @@ upstream_stats(const struct upstream *u)
 	s.restarts = u->n_starts > 0 ? u->n_starts - 1 : 0;
 	s.held = (uint32_t)u->n_held;
 	s.held_bytes = u->held_bytes;
-	s.out_bytes = u->link != NULL ? link_out_pending(u->link) : 0;
 	s.state_ms = clock_now_ms() - u->since_ms;
-	if (u->child != NULL) {
-		s.pid = child_pid(u->child);
-		s.next_ms = child_next_ms(u->child);
-	}
+	if (u->kind != NULL)
+		u->kind->put_stats(u, &s);
 	return s;
 }
 

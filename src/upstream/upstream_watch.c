@@ -11,6 +11,8 @@
 void
 upstream_watch(struct upstream *u, struct upstream_watch *w)
 {
+	struct outcome o = {.kind = OUTCOME_FAILED, .err = upstream_refusal(u)};
+
 	w->u = u;
 	w->settled = false;
 	w->next = u->watches;
@@ -18,10 +20,15 @@ upstream_watch(struct upstream *u, struct upstream_watch *w)
 		w->next->prev = &w->next;
 	w->prev = &u->watches;
 	u->watches = w;
-	if (u->era != NULL)
+	/* One that is down comes back, and is asked then. */
+	if (o.err != MV_OK && o.err != MV_BACKOFF) {
+		w->settled = true;
+		w->on_settled(w->arg, &o);
+	} else if (u->era != NULL) {
 		u->era->watch(u, w);
-	else if (u->state == UPSTREAM_ST_ASLEEP)
+	} else if (u->state == UPSTREAM_ST_ASLEEP) {
 		upstream_wake(u);
+	}
 }
 
 void

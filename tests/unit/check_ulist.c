@@ -120,6 +120,26 @@ START_TEST(hash_is_of_the_definitions)
 }
 END_TEST
 
+START_TEST(hash_is_of_every_byte)
+{
+	char text[33];
+
+	for (size_t n = 0; n < sizeof(text); n++) {
+		uint64_t h;
+
+		memset(text, 'x', sizeof(text));
+		h = ulist_hash(1, text, n);
+		ck_assert(n == 0 || h != ulist_hash(1, text, n - 1));
+		ck_assert(h != ulist_hash(2, text, n));
+		for (size_t i = 0; i < n; i++) {
+			text[i] = 'y';
+			ck_assert(h != ulist_hash(1, text, n));
+			text[i] = 'x';
+		}
+	}
+}
+END_TEST
+
 START_TEST(entries_without_a_name_are_left_out)
 {
 	struct ulist l;
@@ -370,6 +390,7 @@ main(void)
 	tcase_add_test(tc, kinds);
 	tcase_add_test(tc, bytes_are_kept);
 	tcase_add_test(tc, hash_is_of_the_definitions);
+	tcase_add_test(tc, hash_is_of_every_byte);
 	tcase_add_test(tc, entries_without_a_name_are_left_out);
 	tcase_add_test(tc, names_are_bounded);
 	tcase_add_loop_test(tc, results_that_are_no_page, 0, 5);

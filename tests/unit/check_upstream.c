@@ -1,4 +1,4 @@
-/* layer: upstream, fakes: loop child link upstream_owner */
+/* layer: upstream, fakes: loop child link http_link upstream_owner */
 /* SPDX-License-Identifier: MIT */
 /* The state x event table of an upstream: every cell. */
 #include "fake/fake_upstream_owner.h"
@@ -45,10 +45,12 @@ static const struct cell cells[UPSTREAM_ST_MAX][UPSTREAM_EV_MAX] = {
 		[UPSTREAM_EV_DISCOVER_BAD] = BUG,
 		[UPSTREAM_EV_INIT_OK] = BUG,
 		[UPSTREAM_EV_INIT_BAD] = BUG,
+		[UPSTREAM_EV_RENEW] = BUG,
 		[UPSTREAM_EV_PROBE_TIMER] = BUG,
 		[UPSTREAM_EV_START_TIMER] = BUG,
 		[UPSTREAM_EV_DOWN] = {TO(DOWN), .settles = true},
 		[UPSTREAM_EV_GONE] = BUG,
+		[UPSTREAM_EV_EXCUSED] = BUG,
 		[UPSTREAM_EV_PARK] = {TO(PARKED), .settles = true},
 		[UPSTREAM_EV_SLEEP] = {TO(ASLEEP), .settles = true},
 		[UPSTREAM_EV_WAKE] = {TO(PROBE), .sent = D},
@@ -60,10 +62,12 @@ static const struct cell cells[UPSTREAM_ST_MAX][UPSTREAM_EV_MAX] = {
 		[UPSTREAM_EV_DISCOVER_BAD] = {TO(PROBE), .fails = 1},
 		[UPSTREAM_EV_INIT_OK] = BUG,
 		[UPSTREAM_EV_INIT_BAD] = BUG,
+		[UPSTREAM_EV_RENEW] = BUG,
 		[UPSTREAM_EV_PROBE_TIMER] = {TO(BOTH), .sent = I},
 		[UPSTREAM_EV_START_TIMER] = {TO(PROBE), .fails = 1},
-		[UPSTREAM_EV_DOWN] = {TO(INIT), .sent = I},
+		[UPSTREAM_EV_DOWN] = {TO(DOWN), .settles = true},
 		[UPSTREAM_EV_GONE] = {TO(DOWN), .settles = true},
+		[UPSTREAM_EV_EXCUSED] = {TO(INIT), .sent = I},
 		[UPSTREAM_EV_PARK] = BUG,
 		[UPSTREAM_EV_SLEEP] = BUG,
 		[UPSTREAM_EV_WAKE] = {TO(PROBE)},
@@ -75,10 +79,12 @@ static const struct cell cells[UPSTREAM_ST_MAX][UPSTREAM_EV_MAX] = {
 		[UPSTREAM_EV_DISCOVER_BAD] = {TO(BOTH), .fails = 1},
 		[UPSTREAM_EV_INIT_OK] = {TO(READY), .sent = N, .readies = 1, .settles = true},
 		[UPSTREAM_EV_INIT_BAD] = {TO(LATE)},
+		[UPSTREAM_EV_RENEW] = {TO(BOTH), .fails = 1},
 		[UPSTREAM_EV_PROBE_TIMER] = BUG,
 		[UPSTREAM_EV_START_TIMER] = {TO(BOTH), .fails = 1},
-		[UPSTREAM_EV_DOWN] = {TO(INIT), .sent = I},
+		[UPSTREAM_EV_DOWN] = {TO(DOWN), .settles = true},
 		[UPSTREAM_EV_GONE] = {TO(DOWN), .settles = true},
+		[UPSTREAM_EV_EXCUSED] = {TO(INIT), .sent = I},
 		[UPSTREAM_EV_PARK] = BUG,
 		[UPSTREAM_EV_SLEEP] = BUG,
 		[UPSTREAM_EV_WAKE] = {TO(BOTH)},
@@ -90,10 +96,12 @@ static const struct cell cells[UPSTREAM_ST_MAX][UPSTREAM_EV_MAX] = {
 		[UPSTREAM_EV_DISCOVER_BAD] = BUG,
 		[UPSTREAM_EV_INIT_OK] = {TO(READY), .sent = N, .readies = 1, .settles = true},
 		[UPSTREAM_EV_INIT_BAD] = {TO(INIT), .fails = 1},
+		[UPSTREAM_EV_RENEW] = {TO(INIT), .fails = 1},
 		[UPSTREAM_EV_PROBE_TIMER] = BUG,
 		[UPSTREAM_EV_START_TIMER] = {TO(INIT), .fails = 1},
 		[UPSTREAM_EV_DOWN] = {TO(DOWN), .settles = true},
 		[UPSTREAM_EV_GONE] = {TO(DOWN), .settles = true},
+		[UPSTREAM_EV_EXCUSED] = BUG,
 		[UPSTREAM_EV_PARK] = BUG,
 		[UPSTREAM_EV_SLEEP] = BUG,
 		[UPSTREAM_EV_WAKE] = {TO(INIT)},
@@ -105,10 +113,12 @@ static const struct cell cells[UPSTREAM_ST_MAX][UPSTREAM_EV_MAX] = {
 		[UPSTREAM_EV_DISCOVER_BAD] = {TO(LATE), .fails = 1},
 		[UPSTREAM_EV_INIT_OK] = BUG,
 		[UPSTREAM_EV_INIT_BAD] = BUG,
+		[UPSTREAM_EV_RENEW] = BUG,
 		[UPSTREAM_EV_PROBE_TIMER] = BUG,
 		[UPSTREAM_EV_START_TIMER] = {TO(LATE), .fails = 1},
 		[UPSTREAM_EV_DOWN] = {TO(DOWN), .settles = true},
 		[UPSTREAM_EV_GONE] = {TO(DOWN), .settles = true},
+		[UPSTREAM_EV_EXCUSED] = BUG,
 		[UPSTREAM_EV_PARK] = BUG,
 		[UPSTREAM_EV_SLEEP] = BUG,
 		[UPSTREAM_EV_WAKE] = {TO(LATE)},
@@ -120,10 +130,12 @@ static const struct cell cells[UPSTREAM_ST_MAX][UPSTREAM_EV_MAX] = {
 		[UPSTREAM_EV_DISCOVER_BAD] = BUG,
 		[UPSTREAM_EV_INIT_OK] = {TO(READY)},
 		[UPSTREAM_EV_INIT_BAD] = {TO(READY)},
+		[UPSTREAM_EV_RENEW] = {TO(INIT), .sent = I},
 		[UPSTREAM_EV_PROBE_TIMER] = BUG,
 		[UPSTREAM_EV_START_TIMER] = BUG,
 		[UPSTREAM_EV_DOWN] = {TO(DOWN)},
 		[UPSTREAM_EV_GONE] = {TO(DOWN)},
+		[UPSTREAM_EV_EXCUSED] = BUG,
 		[UPSTREAM_EV_PARK] = BUG,
 		[UPSTREAM_EV_SLEEP] = {TO(ASLEEP)},
 		[UPSTREAM_EV_WAKE] = {TO(READY)},
@@ -135,10 +147,12 @@ static const struct cell cells[UPSTREAM_ST_MAX][UPSTREAM_EV_MAX] = {
 		[UPSTREAM_EV_DISCOVER_BAD] = BUG,
 		[UPSTREAM_EV_INIT_OK] = BUG,
 		[UPSTREAM_EV_INIT_BAD] = BUG,
+		[UPSTREAM_EV_RENEW] = BUG,
 		[UPSTREAM_EV_PROBE_TIMER] = BUG,
 		[UPSTREAM_EV_START_TIMER] = BUG,
 		[UPSTREAM_EV_DOWN] = {TO(ASLEEP)},
 		[UPSTREAM_EV_GONE] = {TO(ASLEEP)},
+		[UPSTREAM_EV_EXCUSED] = BUG,
 		[UPSTREAM_EV_PARK] = BUG,
 		[UPSTREAM_EV_SLEEP] = BUG,
 		[UPSTREAM_EV_WAKE] = {TO(WAKING)},
@@ -150,10 +164,12 @@ static const struct cell cells[UPSTREAM_ST_MAX][UPSTREAM_EV_MAX] = {
 		[UPSTREAM_EV_DISCOVER_BAD] = BUG,
 		[UPSTREAM_EV_INIT_OK] = BUG,
 		[UPSTREAM_EV_INIT_BAD] = BUG,
+		[UPSTREAM_EV_RENEW] = BUG,
 		[UPSTREAM_EV_PROBE_TIMER] = BUG,
 		[UPSTREAM_EV_START_TIMER] = BUG,
 		[UPSTREAM_EV_DOWN] = {TO(DOWN)},
 		[UPSTREAM_EV_GONE] = {TO(PROBE), .sent = D},
+		[UPSTREAM_EV_EXCUSED] = BUG,
 		[UPSTREAM_EV_PARK] = BUG,
 		[UPSTREAM_EV_SLEEP] = BUG,
 		[UPSTREAM_EV_WAKE] = {TO(WAKING)},
@@ -165,10 +181,12 @@ static const struct cell cells[UPSTREAM_ST_MAX][UPSTREAM_EV_MAX] = {
 		[UPSTREAM_EV_DISCOVER_BAD] = BUG,
 		[UPSTREAM_EV_INIT_OK] = BUG,
 		[UPSTREAM_EV_INIT_BAD] = BUG,
+		[UPSTREAM_EV_RENEW] = BUG,
 		[UPSTREAM_EV_PROBE_TIMER] = BUG,
 		[UPSTREAM_EV_START_TIMER] = BUG,
-		[UPSTREAM_EV_DOWN] = {TO(PARKED)},
+		[UPSTREAM_EV_DOWN] = {TO(DOWN)},
 		[UPSTREAM_EV_GONE] = BUG,
+		[UPSTREAM_EV_EXCUSED] = BUG,
 		[UPSTREAM_EV_PARK] = {TO(PARKED)},
 		[UPSTREAM_EV_SLEEP] = BUG,
 		[UPSTREAM_EV_WAKE] = {TO(PROBE), .sent = D},
@@ -239,6 +257,9 @@ owner_event(struct uowner *o, enum upstream_state st, enum upstream_event ev)
 		else
 			uowner_refuse(o, 2, "-32603");
 		break;
+	case UPSTREAM_EV_RENEW:
+		upstream_event(o->u, ev); /* no process ever says so */
+		break;
 	case UPSTREAM_EV_PROBE_TIMER:
 		fake_loop_advance(o->loop, o->conf->probe_ms);
 		break;
@@ -260,7 +281,11 @@ owner_event(struct uowner *o, enum upstream_state st, enum upstream_event ev)
 	case UPSTREAM_EV_RESTART:
 		upstream_restart(o->u, "for the test");
 		break;
+	case UPSTREAM_EV_EXCUSED:
+		fake_child_die(o->u->child, TEXT_DIE);
+		break;
 	case UPSTREAM_EV_DOWN:
+		o->u->excused = true; /* once is enough */
 		if (st == UPSTREAM_ST_WAKING)
 			fake_child_refuse(o->u->child, 1); /* the one after that */
 		if (st == UPSTREAM_ST_ASLEEP)
@@ -268,9 +293,8 @@ owner_event(struct uowner *o, enum upstream_state st, enum upstream_event ev)
 			    o->u, ev); /* it had ended before it was asked to */
 		else if (fake_link_live() > 0)
 			fake_child_die(o->u->child, TEXT_DIE);
-		else if (st == UPSTREAM_ST_PARKED)
-			upstream_event(o->u, ev);
 		else {
+			fake_child_set_budget(o->u->child, 0);
 			fake_child_refuse(o->u->child, 1);
 			upstream_start(o->u);
 		}

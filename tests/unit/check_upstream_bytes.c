@@ -1,4 +1,4 @@
-/* layer: upstream, fakes: loop child link upstream_owner */
+/* layer: upstream, fakes: loop child link http_link upstream_owner */
 /* SPDX-License-Identifier: MIT */
 /* What an upstream of each era is sent for a call of a client of each era, byte for
  * byte, at once or held. */
@@ -23,6 +23,7 @@
 #define OURS(info)    VERSION_IS("2026-07-28") "," CAPS_ARE("{}") "," INFO_IS(info)
 #define THEIRS	      VERSION_IS("2026-07-28") "," CAPS_ARE("{\"sampling\":{}}")
 #define BY_CLIENT     OURS(CLIENT_INFO)
+#define ASKED(info)   THEIRS "," INFO_IS(info)
 #define OTHER	      "{\"name\":\"other\",\"version\":\"7\"}"
 #define TRACE                                                                            \
 	"\"traceparent\":\"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\","   \
@@ -103,20 +104,20 @@ static const struct row rows[] = {
 	    SENT("{\"_meta\":{" BY_CLIENT "},\"name\":\"a\"}")},
 
 	/* A modern client at a modern upstream. */
-	{"its name goes along, its capabilities do not", MODERN, "\"r\"",
+	{"its name and its capabilities go along", MODERN, "\"r\"",
 	    CALL("{\"name\":\"a\",\"_meta\":{" THEIRS "," INFO_IS(OTHER) "}}"),
-	    SENT("{\"name\":\"r\",\"_meta\":{" OURS(OTHER) "}}")},
+	    SENT("{\"name\":\"r\",\"_meta\":{" ASKED(OTHER) "}}")},
 	{"all members", MODERN, "\"r\"",
 	    CALL("{\"_meta\":{\"traceparent\":\"00-1\"," SUB_IS("\"s\"") "," LEVEL_IS("info") ","
 		INFO_IS(OTHER) "," THEIRS ",\"progressToken\":\"p\",\"z\":0},\"name\":\"a\"}"),
-	    SENT("{\"_meta\":{" OURS(OTHER) ",\"traceparent\":\"00-1\",\"progressToken\":2,"
+	    SENT("{\"_meta\":{" ASKED(OTHER) ",\"traceparent\":\"00-1\",\"progressToken\":2,"
 		"\"z\":0},\"name\":\"r\"}")},
 	{"level, where there is logging", MODERN_LOGGING, NULL,
 	    CALL("{\"name\":\"a\",\"_meta\":{" THEIRS "," LEVEL_IS("notice") "}}"),
-	    SENT("{\"name\":\"a\",\"_meta\":{" BY_CLIENT "," LEVEL_IS("notice") "}}")},
+	    SENT("{\"name\":\"a\",\"_meta\":{" ASKED(CLIENT_INFO) "," LEVEL_IS("notice") "}}")},
 	{"no level", MODERN_LOGGING, NULL,
 	    CALL("{\"name\":\"a\",\"_meta\":{" THEIRS "}}"),
-	    SENT("{\"name\":\"a\",\"_meta\":{" BY_CLIENT "}}")},
+	    SENT("{\"name\":\"a\",\"_meta\":{" ASKED(CLIENT_INFO) "}}")},
 };
 /* clang-format on */
 #define N_ROWS (sizeof(rows) / sizeof(rows[0]))

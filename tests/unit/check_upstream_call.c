@@ -1,4 +1,4 @@
-/* layer: upstream, fakes: loop child link upstream_owner */
+/* layer: upstream, fakes: loop child link http_link upstream_owner */
 /* SPDX-License-Identifier: MIT */
 /* Requests of clients: whose answer is whose, and the limits of time and number. */
 #include "fake/fake_upstream_owner.h"
@@ -104,6 +104,22 @@ START_TEST(answers_of_an_era)
 	ck_assert_int_eq(c.kind, modern ? rows[row].modern : rows[row].legacy);
 	if (c.kind == OUTCOME_FAILED)
 		ck_assert_int_eq(c.err, MV_PROTOCOL);
+	uowner_free(o);
+}
+END_TEST
+
+/* What flies goes on while a lost session is set up anew, and its errors are its own. */
+START_TEST(error_while_a_session_is_renewed)
+{
+	struct uowner *o = owner_ready();
+	struct ucall c = {.done = 0};
+
+	ucall_send(o, &c, CALL);
+	upstream_event(o->u, UPSTREAM_EV_RENEW);
+	ck_assert_uint_eq(c.done, 0);
+	uowner_refuse(o, 2, "-32022");
+	ck_assert_uint_eq(c.done, 1);
+	ck_assert_int_eq(c.kind, OUTCOME_ERROR);
 	uowner_free(o);
 }
 END_TEST
@@ -349,9 +365,9 @@ call_of_bytes(size_t n)
 
 START_TEST(held_bytes_are_bounded)
 {
-	struct uowner *o = uowner_new(ERA_AUTO);
+	struct uowner *o = uowner_new(ERA_LEGACY);
 	struct ucall big[3] = {{.done = 0}}, small = {.done = 0};
-	char *text = call_of_bytes(CAP_UPSTREAM_HELD_BYTES / 3);
+	char *text = call_of_bytes(CAP_UPSTREAM_HELD_BYTES / 3 - strlen(CLIENT_INFO));
 
 	uowner_start(o);
 	for (int i = 0; i < 3; i++)
@@ -386,6 +402,61 @@ START_TEST(no_memory_fails_one_call)
 }
 END_TEST
 
+/* A call that is said to have failed has not been sent: it may be one to make once. */
+START_TEST(no_memory_sends_nothing)
+{
+	struct uowner *o = owner_ready();
+	struct ucall calls[64] = {{.done = 0}};
+	enum mv_err err = MV_OK;
+	unsigned n = 0;
+
+	/* The table of what is in flight has to grow at some point. */
+	while (err == MV_OK && n < 64) {
+		fake_link_forget_all();
+		mem_fail_at(1, 0);
+		err = ucall_try(o, &calls[n++], CALL, NULL);
+		mem_fail_at(0, 0);
+	}
+	ck_assert_int_eq(err, MV_NOMEM);
+	uowner_heard_nothing();
+	ck_assert_uint_eq(upstream_in_flight(o->u), n - 1);
+	ucall_send(o, &calls[n - 1], CALL);
+	(void)uowner_heard_request("tools/call");
+	/* Nor is it in any table if it cannot be queued. */
+	upstream_cancel(&calls[n - 1].req, NULL);
+	fake_link_refuse(o->u->link, MV_BUSY);
+	ck_assert_int_eq(ucall_try(o, &calls[n - 1], CALL, NULL), MV_BUSY);
+	uowner_answer(o, o->u->last_id, "{}");
+	ck_assert_uint_eq(calls[n - 1].done, 0);
+	fake_link_refuse(o->u->link, MV_OK);
+	uowner_free(o);
+}
+END_TEST
+
+/* What one call needed to be composed is not kept. */
+START_TEST(composing_leaves_no_memory)
+{
+	static const char head[] =
+	    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\","
+	    "\"params\":{\"name\":\"t\",\"_meta\":{\"x\":\"";
+	struct uowner *o = uowner_new(ERA_AUTO);
+	struct ucall c = {.done = 0};
+	size_t n = 1024 * 1024;
+	char *text = mem_xalloc(n + 1);
+
+	memset(text, 'x', n);
+	memcpy(text, head, sizeof(head) - 1);
+	memcpy(text + n - 4, "\"}}}", 5);
+	uowner_be_modern(o, "{}");
+	ucall_send(o, &c, text);
+	ck_assert_uint_lt(o->u->scratch.cap, n / 8);
+	uowner_answer(o, uowner_heard_request("tools/call"), "{}");
+	ck_assert_uint_eq(c.done, 1);
+	mem_free(text);
+	uowner_free(o);
+}
+END_TEST
+
 START_TEST(full_queue_fails_one_call)
 {
 	struct uowner *o = owner_ready();
@@ -414,6 +485,7 @@ main(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, answers_find_their_calls);
 	tcase_add_loop_test(tc, answers_of_an_era, 0, 12);
+	tcase_add_test(tc, error_while_a_session_is_renewed);
 	tcase_add_loop_test(tc, strange_answers_are_dropped, 0, 9);
 	tcase_add_test(tc, late_and_double_answers_are_dropped);
 	tcase_add_test(tc, a_call_may_follow_in_the_end_of_another);
@@ -426,6 +498,8 @@ main(void)
 	tcase_add_loop_test(tc, number_is_bounded, 0, 2);
 	tcase_add_test(tc, held_bytes_are_bounded);
 	tcase_add_test(tc, no_memory_fails_one_call);
+	tcase_add_test(tc, no_memory_sends_nothing);
+	tcase_add_test(tc, composing_leaves_no_memory);
 	tcase_add_test(tc, full_queue_fails_one_call);
 	srunner_run_all(sr, CK_NORMAL);
 	failed = srunner_ntests_failed(sr);

@@ -57,6 +57,9 @@ START_TEST(defaults)
 	ck_assert_uint_eq(c->stable_ms, 30000);
 	ck_assert_uint_eq(c->term_ms, 2000);
 	ck_assert_uint_eq(c->kill_ms, 3000);
+	ck_assert_uint_eq(c->connect_ms, 15000);
+	ck_assert_uint_eq(c->question_ms, 600000);
+	ck_assert_int_eq(c->transport, TRANSPORT_AUTO);
 	upstream_conf_free(c);
 	upstream_conf_free(NULL);
 }
@@ -93,6 +96,87 @@ START_TEST(identity_is_of_the_process)
 	ck_assert_int_eq(upstream_conf_is_same_process(a, b), processes[_i].same);
 	ck_assert_int_eq(upstream_conf_is_same_process(b, a), processes[_i].same);
 	ck_assert(upstream_conf_is_same_process(b, b));
+	upstream_conf_free(a);
+	upstream_conf_free(b);
+}
+END_TEST
+
+/* One header; files: CA, certificate, key. */
+static const struct {
+	const char *url, *header, *value, *source, *files[3], *proxy;
+	enum transport_pin transport;
+	bool skip_verify;
+	bool same; /* as the first one */
+} servers[] = {
+#define S(u, h, v, ...)                                                                  \
+	{                                                                                \
+		.url = "http://a/" u, .header = h, .value = v, __VA_ARGS__               \
+	}
+    S("mcp", "A", "1", .same = true),
+    S("mcp2", "A", "1", .same = false),
+    S("mcp", "B", "1", .same = false),
+    S("mcp", "A", "2", .same = false),
+    S("mcp", NULL, NULL, .same = false),
+    S("mcp", "A", "1", .source = "${A}"),
+    S("mcp", "A", "1", .files = {"f"}),
+    S("mcp", "A", "1", .files = {NULL, "f"}),
+    S("mcp", "A", "1", .files = {NULL, NULL, "f"}),
+    S("mcp", "A", "1", .proxy = ""),
+    S("mcp", "A", "1", .proxy = "http://p"),
+    S("mcp", "A", "1", .transport = TRANSPORT_SSE),
+    S("mcp", "A", "1", .transport = TRANSPORT_STREAMABLE),
+    S("mcp", "A", "1", .skip_verify = true),
+#undef S
+};
+#define N_SERVERS ((int)(sizeof(servers) / sizeof(servers[0])))
+
+static char *
+copy_of(const char *s)
+{
+	return s != NULL ? mem_xstrdup(s) : NULL;
+}
+
+static struct upstream_conf *
+remote_of(int i)
+{
+	struct upstream_conf *c = upstream_conf_new("alpha");
+
+	c->url = copy_of(servers[i].url);
+	c->ca_file = copy_of(servers[i].files[0]);
+	c->cert_file = copy_of(servers[i].files[1]);
+	c->key_file = copy_of(servers[i].files[2]);
+	c->proxy = copy_of(servers[i].proxy);
+	c->transport = servers[i].transport;
+	c->skip_verify = servers[i].skip_verify;
+	if (servers[i].header != NULL) {
+		c->headers = mem_xcalloc(1, sizeof(*c->headers));
+		c->headers[c->n_headers++] =
+		    (struct header_row){copy_of(servers[i].header),
+			copy_of(servers[i].value), copy_of(servers[i].source)};
+	}
+	return c;
+}
+
+START_TEST(identity_is_of_the_server)
+{
+	struct upstream_conf *a = remote_of(0), *b = remote_of(_i);
+
+	ck_assert_int_eq(upstream_conf_is_same_process(a, b), servers[_i].same);
+	ck_assert_int_eq(upstream_conf_is_same_process(b, a), servers[_i].same);
+	ck_assert(upstream_conf_is_same_process(b, b));
+	upstream_conf_free(a);
+	upstream_conf_free(b);
+}
+END_TEST
+
+/* A token that was renewed is no reason to forget all that is known of its server. */
+START_TEST(secrets_may_change)
+{
+	struct upstream_conf *a = remote_of(5), *b = remote_of(5);
+
+	mem_free(b->headers[0].value);
+	b->headers[0].value = mem_xstrdup("another");
+	ck_assert(upstream_conf_is_same_process(a, b));
 	upstream_conf_free(a);
 	upstream_conf_free(b);
 }
@@ -177,6 +261,8 @@ main(void)
 	suite_add_tcase(s, tc);
 	tcase_add_test(tc, defaults);
 	tcase_add_loop_test(tc, identity_is_of_the_process, 0, N_PROCESSES);
+	tcase_add_loop_test(tc, identity_is_of_the_server, 0, N_SERVERS);
+	tcase_add_test(tc, secrets_may_change);
 	tcase_add_test(tc, limits_are_not_the_process);
 	tcase_add_test(tc, broken_ones_are_told_apart);
 	tcase_add_test(tc, shapes_are_found_by_name);

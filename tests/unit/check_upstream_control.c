@@ -1,4 +1,4 @@
-/* layer: upstream, fakes: loop child link upstream_owner */
+/* layer: upstream, fakes: loop child link http_link upstream_owner */
 /* SPDX-License-Identifier: MIT */
 /* What operators do with an upstream and see of it: restarts, other limits, figures,
  * bounds of its queue, arguments that the conf chose. */
@@ -227,7 +227,7 @@ START_TEST(queue_has_the_conf_s_bounds)
 		     c = {.arguments = ",\"x\":\"yyyy\""};
 
 	o->conf->queue_calls = 2;
-	o->conf->queue_bytes = 2 * strlen(CALL) + 3;
+	o->conf->queue_bytes = 2 * strlen(CALL CLIENT_INFO) + 3;
 	uowner_start(o);
 	ucall_send(o, &a, CALL);
 	ck_assert_int_eq(ucall_try(o, &c, CALL, NULL), MV_BUSY); /* what is put counts */
@@ -235,7 +235,7 @@ START_TEST(queue_has_the_conf_s_bounds)
 	ucall_send(o, &b, CALL);
 	c.arguments = NULL;
 	ck_assert_int_eq(ucall_try(o, &c, CALL, NULL), MV_BUSY);
-	ck_assert_uint_eq(upstream_stats(o->u).held_bytes, 2 * strlen(CALL));
+	ck_assert_uint_eq(upstream_stats(o->u).held_bytes, 2 * strlen(CALL CLIENT_INFO));
 	ck_assert_uint_eq(upstream_stats(o->u).busy, 3);
 	uowner_free(o);
 }

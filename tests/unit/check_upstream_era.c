@@ -1,4 +1,4 @@
-/* layer: upstream, fakes: loop child link upstream_owner */
+/* layer: upstream, fakes: loop child link http_link upstream_owner */
 /* SPDX-License-Identifier: MIT */
 /* How the era of an upstream is found, remembered and looked for again. */
 #include "fake/fake_upstream_owner.h"

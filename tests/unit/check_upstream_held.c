@@ -1,4 +1,4 @@
-/* layer: upstream, fakes: loop child link upstream_owner */
+/* layer: upstream, fakes: loop child link http_link upstream_owner */
 /* SPDX-License-Identifier: MIT */
 /* Calls that wait for an upstream to start, and what ends those that it leaves behind. */
 #include "fake/fake_upstream_owner.h"

@@ -1,4 +1,4 @@
-/* layer: upstream, fakes: loop child link upstream_owner */
+/* layer: upstream, fakes: loop child link http_link upstream_owner */
 /* SPDX-License-Identifier: MIT */
 /* Lives of an upstream: what it says of itself, how it dies, what is forgiven. */
 #include "fake/fake_upstream_owner.h"
@@ -13,6 +13,9 @@
 #define IS_MODERN "{\"supportedVersions\":[\"2026-07-28\"],\"capabilities\":{}}"
 #define IS_LEGACY "{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{}}"
 #define MODERN	  "\"2026-07-28\""
+#define CALL                                                                             \
+	"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{"           \
+	"\"name\":\"t\"}}"
 
 static void
 check_state(const struct uowner *o, enum upstream_state st)
@@ -208,6 +211,82 @@ START_TEST(death_by_probe_is_excused_once)
 }
 END_TEST
 
+/* Who waited was not sent yet, and waits on; unless there is no next process. */
+START_TEST(excused_death_fails_nobody)
+{
+	struct uowner *o = _i < 2 ? owner_probing() : owner_asking_both();
+	struct ucall c = {.done = 0};
+
+	ucall_send(o, &c, CALL);
+	fake_child_refuse(o->u->child, _i == 1 ? 1 : 0);
+	uowner_die(o);
+	if (_i == 1) {
+		ck_assert_int_eq(c.err, MV_SPAWN);
+		ck_assert_str_eq(upstream_reason(o->u), "cannot create a process");
+		check_state(o, UPSTREAM_ST_DOWN);
+	} else {
+		ck_assert_uint_eq(upstream_in_flight(o->u), 1);
+		uowner_answer(o, uowner_heard_request("initialize"), IS_LEGACY);
+		uowner_heard(INITIALIZED);
+		uowner_answer(o, uowner_heard_request("tools/call"), "{}");
+		ck_assert_int_eq(c.kind, OUTCOME_RESULT);
+	}
+	ck_assert_uint_eq(c.done, 1);
+	uowner_free(o);
+}
+END_TEST
+
+/* Each start that fails says why by itself, whatever was said before. */
+START_TEST(reason_is_the_last_start)
+{
+	struct uowner *o = uowner_new(ERA_LEGACY);
+
+	uowner_be_legacy(o, "2025-06-18", "{}");
+	fake_child_set_budget(o->u->child, _i == 0 ? 1 : 0);
+	uowner_die(o);
+	ck_assert_str_eq(upstream_reason(o->u), "exited with status 1");
+	fake_child_set_budget(o->u->child, 0);
+	fake_child_refuse(o->u->child, 1);
+	if (_i == 2)
+		fake_child_pause_over(o->u->child);
+	else
+		upstream_restart(o->u, "the operator asked");
+	/* It was parked and is not any more: it is tried again. */
+	check_state(o, UPSTREAM_ST_DOWN);
+	ck_assert_int_eq(upstream_refusal(o->u), MV_BACKOFF);
+	ck_assert_str_eq(upstream_reason(o->u), "cannot create a process");
+	uowner_free(o);
+}
+END_TEST
+
+START_TEST(reason_after_a_restart)
+{
+	struct uowner *o = uowner_new(ERA_LEGACY);
+
+	uowner_be_legacy(o, "2025-06-18", "{}");
+	upstream_restart(o->u, "the operator asked");
+	fake_child_refuse(o->u->child, 1);
+	uowner_die(o);
+	check_state(o, UPSTREAM_ST_DOWN);
+	ck_assert_str_eq(upstream_reason(o->u), "cannot create a process");
+	uowner_free(o);
+}
+END_TEST
+
+/* A greeting that fails says nothing of the one before. */
+START_TEST(revision_is_that_of_the_last_life)
+{
+	struct uowner *o = uowner_new(ERA_LEGACY);
+
+	uowner_be_legacy(o, "2025-06-18", "{}");
+	uowner_reborn(o);
+	uowner_answer(o, uowner_heard_request("initialize"),
+	    "{\"protocolVersion\":\"1999-01-01\",\"capabilities\":{}}");
+	ck_assert_str_eq(upstream_revision_text(o->u), "2025-06-18");
+	uowner_free(o);
+}
+END_TEST
+
 /* It died of something else: a modern one that is spared the probe is asked after all. */
 START_TEST(spared_the_probe_in_vain)
 {
@@ -361,6 +440,10 @@ add_tests(TCase *tc)
 	tcase_add_loop_test(tc, capabilities, 0, 2);
 	tcase_add_test(tc, instructions);
 	tcase_add_loop_test(tc, death_by_probe_is_excused_once, 0, 2);
+	tcase_add_loop_test(tc, excused_death_fails_nobody, 0, 3);
+	tcase_add_loop_test(tc, reason_is_the_last_start, 0, 3);
+	tcase_add_test(tc, reason_after_a_restart);
+	tcase_add_test(tc, revision_is_that_of_the_last_life);
 	tcase_add_test(tc, failed_starts_take_turns);
 	tcase_add_test(tc, excuse_is_back_after_ready);
 	tcase_add_loop_test(tc, spared_the_probe_in_vain, 0, 2);

@@ -1,9 +1,10 @@
-/* layer: upstream, fakes: loop child link upstream_owner */
+/* layer: upstream, fakes: loop child link http_link upstream_owner */
 /* SPDX-License-Identifier: MIT */
 /* Fetching lists: what is declared, all pages under bounds, and failures. */
 #include "fake/fake_upstream_owner.h"
 
 #include "mcpvisor/caps.h"
+#include "mcpvisor/mem.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -265,6 +266,37 @@ START_TEST(half_of_a_list)
 }
 END_TEST
 
+/* A lack of memory is no bound: what was there stays, and it is tried again. */
+START_TEST(no_memory_for_a_page)
+{
+	struct uowner *o = owner_with_tools(ONE_TOOL);
+	unsigned long long id;
+
+	fake_loop_advance(o->loop, 1000);
+	uowner_say(o, CHANGED("tools"));
+	answer_tools(o, AT_ONCE, "{\"tools\":[{\"name\":\"n\"}],\"nextCursor\":\"x\"}");
+	id = uowner_heard_request("tools/list");
+	mem_fail_at((unsigned long)_i + 1, 0);
+	/* More than the first room for entries and bytes, and a cursor to keep. */
+	uowner_answer(o, id,
+	    "{\"tools\":[{\"name\":\"1\"},{\"name\":\"2\"},{\"name\":\"3\"},{\"name\":"
+	    "\"4\"},"
+	    "{\"name\":\"5\"},{\"name\":\"6\"},{\"name\":\"7\"},{\"name\":\"8\"},{"
+	    "\"name\":\"9\"},"
+	    "{\"name\":\"10\"},{\"name\":\"11\"},{\"name\":\"12\"},{\"name\":\"13\"},"
+	    "{\"name\":\"14\"},{\"name\":\"15\"},{\"name\":\"16\"}],\"nextCursor\":"
+	    "\"y\"}");
+	mem_fail_at(0, 0);
+	check_list(o, LIST_TOOLS, 1, 1, 1);
+	ck_assert_int_eq(
+	    memcmp(ulist_name(upstream_list(o->u, LIST_TOOLS), 0).p, "\"a\"", 3), 0);
+	uowner_heard_nothing();
+	answer_tools(o, 5000, "{\"tools\":[]}");
+	check_list(o, LIST_TOOLS, 0, 2, 2);
+	uowner_free(o);
+}
+END_TEST
+
 START_TEST(stop_and_silence_end_the_fetching)
 {
 	struct uowner *o = uowner_new(ERA_AUTO);
@@ -301,6 +333,7 @@ add_tests(TCase *tc)
 	tcase_add_test(tc, missing_method_is_remembered);
 	tcase_add_loop_test(tc, failures, 0, 4);
 	tcase_add_loop_test(tc, half_of_a_list, 0, 2);
+	tcase_add_loop_test(tc, no_memory_for_a_page, 0, 3);
 	tcase_add_loop_test(tc, stop_and_silence_end_the_fetching, 0, 2);
 }
 

@@ -1,4 +1,4 @@
-/* layer: upstream, fakes: loop child link upstream_owner */
+/* layer: upstream, fakes: loop child link http_link upstream_owner */
 /* SPDX-License-Identifier: MIT */
 /* Change notices of a modern upstream: one listen that follows what is wanted. */
 #include "fake/fake_upstream_owner.h"
@@ -351,6 +351,9 @@ START_TEST(ended_listens_are_opened_again)
 	case 1:
 		uowner_refuse(o, id, "-32603");
 		break;
+	case 2:
+		uowner_say(o, "{\"jsonrpc\":\"2.0\",\"id\":%llu,\"result\":7}", id);
+		break;
 	default:
 		uowner_say(o,
 		    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
@@ -447,7 +450,7 @@ add_tests(TCase *tc)
 	tcase_add_loop_test(tc, acknowledged_with_other_escapes, 0, 3);
 	tcase_add_test(tc, unwatch_in_the_answer);
 	tcase_add_loop_test(tc, refused_listens, 0, 3);
-	tcase_add_loop_test(tc, ended_listens_are_opened_again, 0, 3);
+	tcase_add_loop_test(tc, ended_listens_are_opened_again, 0, 4);
 	tcase_add_test(tc, cancel_of_something_else);
 	tcase_add_test(tc, listened_for_again_after_a_restart);
 	tcase_add_test(tc, watch_at_a_mute_one);

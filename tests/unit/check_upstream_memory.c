@@ -1,4 +1,4 @@
-/* layer: upstream, fakes: loop child link upstream_owner */
+/* layer: upstream, fakes: loop child link http_link upstream_owner */
 /* SPDX-License-Identifier: MIT */
 /* What an upstream leaves to a later process: there and back, and what is refused. */
 #include "memory_rig.h"

@@ -1,4 +1,4 @@
-/* layer: upstream, fakes: loop child link upstream_owner */
+/* layer: upstream, fakes: loop child link http_link upstream_owner */
 /* SPDX-License-Identifier: MIT */
 /* What an upstream writes: requests, batches, noise, replies that are none. */
 #include "fake/fake_upstream_owner.h"
@@ -18,6 +18,10 @@
 #define NO_METHOD(id)                                                                    \
 	"{\"jsonrpc\":\"2.0\",\"id\":" id                                                \
 	",\"error\":{\"code\":-32601,\"message\":\"Method not found\"}}"
+#define NOT_DECLARED(id)                                                                 \
+	"{\"jsonrpc\":\"2.0\",\"id\":" id                                                \
+	",\"error\":{\"code\":-32601,\"message\":\"Method not found: this client did "   \
+	"not declare the capability\"}}"
 #define IS_LEGACY  "{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{}}"
 #define ANSWER(id) "{\"jsonrpc\":\"2.0\",\"id\":" id ",\"result\":{}}"
 #define PROGRESS(id)                                                                     \
@@ -41,16 +45,16 @@ owner_ready(const char *revision)
 START_TEST(requests)
 {
 	static const struct {
-		const char *said, *heard;
+		const char *said, *heard, *ready; /* ready NULL: the same */
 	} rows[] = {
-	    {PING("1"), PONG("1")},
-	    {PING("\"a\\u0062\""), PONG("\"a\\u0062\"")},
-	    {PING("-0"), PONG("-0")},
-	    {ASK("7", "sampling/createMessage"), NO_METHOD("7")},
-	    {ASK("\"x\"", "roots/list"), NO_METHOD("\"x\"")},
-	    {ASK("2", "elicitation/create"), NO_METHOD("2")},
-	    {ASK("2", "tools/list"), NO_METHOD("2")},
-	    {ASK("2", "no\\nmethod"), NO_METHOD("2")},
+	    {PING("1"), PONG("1"), NULL},
+	    {PING("\"a\\u0062\""), PONG("\"a\\u0062\""), NULL},
+	    {PING("-0"), PONG("-0"), NULL},
+	    {ASK("7", "sampling/createMessage"), NO_METHOD("7"), NOT_DECLARED("7")},
+	    {ASK("\"x\"", "roots/list"), NO_METHOD("\"x\""), NOT_DECLARED("\"x\"")},
+	    {ASK("2", "elicitation/create"), NO_METHOD("2"), NOT_DECLARED("2")},
+	    {ASK("2", "tools/list"), NO_METHOD("2"), NULL},
+	    {ASK("2", "no\\nmethod"), NO_METHOD("2"), NULL},
 	};
 	struct uowner *o = uowner_new(ERA_LEGACY);
 
@@ -58,6 +62,8 @@ START_TEST(requests)
 	uowner_heard(INITIALIZE(1));
 	for (size_t i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
 		size_t row = i % (sizeof(rows) / sizeof(rows[0]));
+		bool ready =
+		    i >= sizeof(rows) / sizeof(rows[0]) && rows[row].ready != NULL;
 
 		/* Once before it is ready, once after. */
 		if (i == sizeof(rows) / sizeof(rows[0])) {
@@ -65,7 +71,7 @@ START_TEST(requests)
 			uowner_heard(INITIALIZED);
 		}
 		uowner_say(o, "%s", rows[row].said);
-		uowner_heard(rows[row].heard);
+		uowner_heard(ready ? rows[row].ready : rows[row].heard);
 	}
 	uowner_heard_nothing();
 	uowner_free(o);
@@ -116,7 +122,7 @@ START_TEST(batch_of_everything)
 	ck_assert_uint_eq(o->logs, 1);
 	ck_assert_str_eq(o->last, LOG);
 	ck_assert_uint_eq(metrics_get(METRIC_NOISE_LINES), noise + 3);
-	uowner_heard("[" PONG("\"p\"") "," NO_METHOD("9") "]");
+	uowner_heard("[" PONG("\"p\"") "," NOT_DECLARED("9") "]");
 	uowner_heard_nothing();
 	/* The next answer to a request is no batch again. */
 	uowner_say(o, "%s", PING("1"));

@@ -1,4 +1,4 @@
-/* layer: upstream, fakes: loop child link upstream_owner */
+/* layer: upstream, fakes: loop child link http_link upstream_owner */
 /* SPDX-License-Identifier: MIT */
 /* What an upstream makes of what an earlier process left, and when it tells what it
  * leaves. */
@@ -245,6 +245,31 @@ START_TEST(stop_tells_at_once)
 }
 END_TEST
 
+/* Neither a stop nor a death waits for a list that does not come: the others are kept. */
+START_TEST(told_while_a_list_hangs)
+{
+	struct uowner *o = uowner_new(ERA_AUTO);
+	struct buf b;
+
+	uowner_be_modern(o, "{\"tools\":{},\"prompts\":{}}");
+	uowner_answer(o, uowner_heard_request("tools/list"), ONE);
+	fake_loop_advance(o->loop, 1000);
+	ck_assert_uint_eq(o->memories, 0);
+	if (_i == 0) {
+		upstream_stop(o->u, &child_ladder_defaults);
+	} else {
+		uowner_die(o);
+		fake_loop_advance(o->loop, MEMORY_MS);
+	}
+	ck_assert_uint_eq(o->memories, 1);
+	b = memory_of(o);
+	ck_assert_ptr_nonnull(strstr(buf_cstr(&b), "12 {\"name\":\"a\"}\n"));
+	ck_assert_ptr_nonnull(strstr(buf_cstr(&b), "\"prompts\":null"));
+	buf_fini(&b);
+	uowner_free(o);
+}
+END_TEST
+
 static void
 suite_add_all(TCase *tc)
 {
@@ -260,6 +285,7 @@ suite_add_all(TCase *tc)
 	tcase_add_test(tc, told_once_a_burst);
 	tcase_add_test(tc, recalled_is_told_when_confirmed);
 	tcase_add_loop_test(tc, stop_tells_at_once, 0, 2);
+	tcase_add_loop_test(tc, told_while_a_list_hangs, 0, 2);
 }
 
 int

@@ -1,4 +1,4 @@
-/* layer: upstream, fakes: loop child link upstream_owner */
+/* layer: upstream, fakes: loop child link http_link upstream_owner */
 /* SPDX-License-Identifier: MIT */
 /* Fetching lists again: on change at a bounded rate, on expiry, after a restart. */
 #include "fake/fake_upstream_owner.h"

@@ -1,4 +1,4 @@
-/* layer: upstream, fakes: loop child link upstream_owner */
+/* layer: upstream, fakes: loop child link http_link upstream_owner */
 /* SPDX-License-Identifier: MIT */
 /* Upstreams without a process: when they go to sleep, and what wakes them. */
 #include "fake/fake_upstream_owner.h"

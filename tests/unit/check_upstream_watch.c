@@ -1,4 +1,4 @@
-/* layer: upstream, fakes: loop child link upstream_owner */
+/* layer: upstream, fakes: loop child link http_link upstream_owner */
 /* SPDX-License-Identifier: MIT */
 /* Watching resources, and the log level, at an upstream of the time before 2026-07-28. */
 #include "fake/fake_upstream_owner.h"
@@ -175,6 +175,37 @@ START_TEST(watch_at_a_mute_one)
 }
 END_TEST
 
+/* One that does not come back by itself would let them wait for ever. */
+START_TEST(watch_at_one_that_is_over)
+{
+	struct uowner *o = owner_ready();
+	struct watcher before, after;
+
+	if (_i == 0) {
+		fake_child_set_budget(o->u->child, 1);
+		uowner_die(o);
+		watcher_watch(o, &after, URI);
+		watcher_check(&after, MV_PARKED);
+		/* It was told no; it is asked for all the same when there is a process.
+		 */
+		upstream_restart(o->u, "the operator asked");
+		uowner_be_legacy(o, "2025-06-18", CAPS);
+		uowner_heard(SUBSCRIBE(3, URI));
+		uowner_answer(o, 3, "{}");
+		ck_assert_uint_eq(after.settled, 1);
+	} else {
+		uowner_die(o);
+		watcher_watch(o, &before, URI);
+		ck_assert_uint_eq(before.settled, 0); /* it comes back */
+		upstream_stop(o->u, &child_ladder_defaults);
+		watcher_check(&before, MV_STOPPING);
+		watcher_watch(o, &after, "\"b:\"");
+		watcher_check(&after, MV_STOPPING);
+	}
+	uowner_free(o);
+}
+END_TEST
+
 /* ---- log level ---- */
 
 START_TEST(level_is_set)
@@ -226,6 +257,25 @@ START_TEST(level_where_there_is_none)
 }
 END_TEST
 
+/* A level that could not be told is told with the next call that wants it. */
+START_TEST(level_that_was_not_sent)
+{
+	struct uowner *o = owner_ready();
+	struct ucall c = {.done = 0};
+
+	fake_link_refuse(o->u->link, MV_BUSY);
+	upstream_set_level(o->u, MCP_LV_DEBUG);
+	fake_link_refuse(o->u->link, MV_OK);
+	ucall_send(o, &c,
+	    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{"
+	    "\"name\":\"t\",\"_meta\":{\"io.modelcontextprotocol/"
+	    "logLevel\":\"debug\"}}}");
+	(void)uowner_heard_request("logging/setLevel");
+	(void)uowner_heard_request("tools/call");
+	uowner_free(o);
+}
+END_TEST
+
 START_TEST(log_messages_are_told)
 {
 	static const char line[] =
@@ -259,9 +309,11 @@ main(void)
 	tcase_add_test(tc, unwatched_before_the_answer);
 	tcase_add_test(tc, watched_over_restarts);
 	tcase_add_test(tc, watch_at_a_mute_one);
+	tcase_add_loop_test(tc, watch_at_one_that_is_over, 0, 2);
 	tcase_add_test(tc, level_is_set);
 	tcase_add_test(tc, level_is_set_again_after_a_restart);
 	tcase_add_loop_test(tc, level_where_there_is_none, 0, 2);
+	tcase_add_test(tc, level_that_was_not_sent);
 	tcase_add_test(tc, log_messages_are_told);
 	srunner_run_all(sr, CK_NORMAL);
 	failed = srunner_ntests_failed(sr);

@@ -117,6 +117,8 @@ fleet_opts(struct fleet *f)
 	    .profiles = (const struct profile_conf *const *)f->conf->profiles,
 	    .n_profiles = f->conf->n_profiles,
 	    .list_wait_ms = FLEET_WAIT_MS,
+	    .one_client = f->conf->one_client,
+	    .can_ask = f->conf->can_ask,
 	    .on_made = on_made,
 	    .on_memory = on_memory,
 	    .on_released = on_released,
@@ -146,7 +148,7 @@ fleet_from(struct fleet_conf *c)
 	f->loop = loop_new();
 	f->conf = c;
 	o = fleet_opts(f);
-	f->g = gateway_new(f->loop, NULL, &o);
+	f->g = gateway_new(&(struct upstream_env){.loop = f->loop}, &o);
 	ck_assert_uint_eq(gateway_count(f->g), c->n);
 	fleet_look(f);
 	return f;

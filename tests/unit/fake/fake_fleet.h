@@ -18,6 +18,7 @@ struct fleet_conf {
 	size_t n;
 	struct profile_conf *profiles[FLEET_MAX];
 	size_t n_profiles;
+	bool one_client, can_ask; /* of struct gateway_opts */
 	struct fleet_conf *next;
 };
 

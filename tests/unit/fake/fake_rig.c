@@ -115,7 +115,8 @@ rig_make(struct rig *r, struct rig_conf *c)
 	    .name_bytes = c->name_bytes};
 
 	for (size_t i = 0; i < c->n; i++)
-		c->u[i] = upstream_new(r->loop, NULL, c->confs[i], &cb, r);
+		c->u[i] = upstream_new(
+		    &(struct upstream_env){.loop = r->loop}, c->confs[i], &cb, r);
 	r->conf = c;
 	return o;
 }

@@ -24,28 +24,31 @@
 struct upstream_call_copy *
 upstream_call_dup(const struct upstream_call *c)
 {
-	struct upstream_call_copy *h = mem_try(sizeof(*h) + c->len);
+	size_t len = c->len + c->client_info.n + c->client_caps.n;
+	struct upstream_call_copy *h = mem_try(sizeof(*h) + len);
 
 	if (h == NULL)
 		return NULL;
 	memcpy(h->bytes, c->base, c->len);
-	h->len = c->len;
+	h->len = len;
 	h->json = *c->json;
 	h->call = *c;
 	h->call.base = h->bytes;
 	h->call.json = &h->json;
-	buf_init(&h->client_info, CAP_MESSAGE_BYTES);
-	json_put(&h->client_info, c->client_info);
-	h->call.client_info = (struct jtext){h->client_info.data, h->client_info.len};
+	len = c->len;
+	if (c->client_info.n > 0)
+		h->call.client_info.p =
+		    memcpy(h->bytes + len, c->client_info.p, c->client_info.n);
+	len += c->client_info.n;
+	if (c->client_caps.n > 0)
+		h->call.client_caps.p =
+		    memcpy(h->bytes + len, c->client_caps.p, c->client_caps.n);
 	return h;
 }
 
 void
 upstream_call_free(struct upstream_call_copy *c)
 {
-	if (c == NULL)
-		return;
-	buf_fini(&c->client_info);
 	mem_free(c);
 }
 
@@ -61,19 +64,18 @@ on_idle(void *arg)
 }
 
 struct upstream *
-upstream_new(struct loop *l, struct spawner *sp, const struct upstream_conf *conf,
+upstream_new(const struct upstream_env *env, const struct upstream_conf *conf,
     const struct upstream_cb *cb, void *arg)
 {
 	struct upstream *u = mem_xcalloc(1, sizeof(*u));
 
-	(void)sp;
 	u->magic = FAKE_MAGIC;
 	u->conf = conf;
 	u->cb = cb;
 	u->arg = arg;
 	u->level = MCP_LV_MAX;
 	u->held_tail = &u->held;
-	deferred_init(&u->idle, l, on_idle, u);
+	deferred_init(&u->idle, env->loop, on_idle, u);
 	for (unsigned k = 0; k < LIST_MAX; k++)
 		ulist_init(&u->lists[k], (enum list_kind)k);
 	return u;
@@ -126,6 +128,7 @@ upstream_free(struct upstream *u)
 {
 	if (u == NULL)
 		return;
+	fake_upstream_withdraw(u);
 	fake_fail_all(u, MV_STOPPING);
 	deferred_cancel(&u->idle);
 	ck_assert_msg(u->watches == NULL, "a watch outlives its upstream");
@@ -138,6 +141,7 @@ upstream_free(struct upstream *u)
 	for (unsigned k = 0; k < LIST_MAX; k++)
 		ulist_fini(&u->lists[k]);
 	mem_free(u->instructions);
+	mem_free(u->answer);
 	u->magic = 0;
 	mem_free(u);
 }
@@ -302,6 +306,9 @@ fake_transmit(struct upstream *u, struct upstream_req *r, const struct upstream_
 	u->sent = mem_xrealloc(u->sent, (u->n_sent + 1) * sizeof(*u->sent));
 	s = &u->sent[u->n_sent++];
 	*s = (struct fake_sent){.r = r, .method = c->method, .level = c->level};
+	if (c->input.put != NULL)
+		json_edit_add(
+		    &ed, c->input.off, c->input.len, c->input.put, c->input.put_len);
 	if (c->target.put != NULL)
 		json_edit_add(
 		    &ed, c->target.off, c->target.len, c->target.put, c->target.put_len);
@@ -385,12 +392,27 @@ enum mv_err
 upstream_ask(
     struct upstream *u, struct upstream_req *r, enum method m, const char *members)
 {
-	(void)u;
-	(void)r;
-	(void)m;
-	(void)members;
-	ck_abort_msg("only upstreams ask for themselves");
-	return MV_UNSUPPORTED;
+	struct upstream_call c = {.method = m, .level = MCP_LV_MAX};
+	struct json_msg json;
+	struct link_msg msg;
+	struct buf b;
+
+	if (u->state != UPSTREAM_ST_READY)
+		return MV_STARTING;
+	mem_fail_hold(true);
+	buf_init(&b, CAP_MESSAGE_BYTES);
+	buf_addf(&b, "{\"jsonrpc\":\"2.0\",\"method\":\"%s\",\"params\":{%s}}",
+	    method_name(m), members);
+	ck_assert_int_eq(link_scan(b.data, b.len, &json, &msg), MV_OK);
+	mem_fail_hold(false);
+	c.base = msg.base;
+	c.len = msg.len;
+	c.json = msg.json;
+	fake_transmit(u, r, &c);
+	u->n_calls--;
+	r->is_call = false;
+	buf_fini(&b);
+	return MV_OK;
 }
 
 void
@@ -400,6 +422,7 @@ upstream_cancel(struct upstream_req *r, const struct link_msg *cancel)
 
 	if (u == NULL)
 		return;
+	u->withdrawn_ms = clock_now_ms();
 	for (size_t i = 0; i < u->n_sent; i++) {
 		struct fake_sent *s = &u->sent[i];
 

@@ -75,6 +75,24 @@ void fake_upstream_fail(
 void fake_upstream_progress(struct upstream *u, size_t i, const char *members);
 void fake_upstream_log(struct upstream *u, const char *params);
 void fake_upstream_updated(struct upstream *u, const char *params);
+/* notifications/tasks/status, or progress of a request that is over. */
+void fake_upstream_task(struct upstream *u, enum method m, const char *params);
+
+/* It asks its client; id_params: members "id" and maybe "params". by: the request on
+ * whose stream it does; NULL: none is known. */
+void fake_upstream_ask(struct upstream *u, struct upstream_req *by, enum method method,
+    const char *id_params);
+/* notifications/elicitation/complete */
+void fake_upstream_elicited(struct upstream *u, const char *params);
+void fake_upstream_withdraw(struct upstream *u); /* all of them */
+unsigned fake_upstream_n_questions(const struct upstream *u);
+unsigned fake_upstream_n_question_progress(const struct upstream *u);
+unsigned fake_upstream_n_answers(const struct upstream *u);
+/* The last one: "ID result BODY", "ID error BODY", "ID refused CODE TEXT". */
+const char *fake_upstream_answer(const struct upstream *u);
+bool fake_upstream_caps_are_known(const struct upstream *u);
+unsigned fake_upstream_roots_changes(const struct upstream *u);
+void fake_upstream_set_kind(struct upstream *u, bool is_remote, bool is_modern);
 
 enum fake_watching {
 	FAKE_WATCH_LATER, /* fake_upstream_settle_watch says */

@@ -97,6 +97,41 @@ on_idle(void *arg, struct upstream *u)
 }
 
 static void
+on_withdrawn(void *arg, struct question *q)
+{
+	struct uowner *o = arg;
+
+	o->withdrawn++;
+	if (o->question == q)
+		o->question = NULL;
+}
+
+const struct question_cb uowner_question_cb = {.on_withdrawn = on_withdrawn};
+
+static void
+on_question(void *arg, struct upstream *u, struct upstream_req *by, struct question *q)
+{
+	struct uowner *o = arg;
+
+	ck_assert_ptr_eq(u, o->u);
+	ck_assert_ptr_eq(q->u, u);
+	o->asked++;
+	o->asked_by = by;
+	o->question = q;
+	question_take(q, &uowner_question_cb, o, by);
+}
+
+static void
+on_elicited(void *arg, struct upstream *u, const struct link_msg *m)
+{
+	struct uowner *o = arg;
+
+	ck_assert_ptr_eq(u, o->u);
+	o->elicited++;
+	uowner_keep(o, m);
+}
+
+static void
 on_line(enum log_level level, const char *line, size_t len, void *arg)
 {
 	struct uowner *o = arg;
@@ -118,6 +153,8 @@ static const struct upstream_cb owner_cb = {
     .on_stopped = on_stopped,
     .on_memory = on_memory,
     .on_idle = on_idle,
+    .on_question = on_question,
+    .on_elicited = on_elicited,
 };
 
 struct uowner *
@@ -136,11 +173,29 @@ uowner_new_of(struct upstream_conf *conf)
 
 	fake_link_forget_all();
 	o->links = fake_link_live();
+	o->https = fake_http_live();
 	log_set_sink(on_line, o);
 	o->loop = loop_new();
 	o->conf = conf;
-	o->u = upstream_new(o->loop, NULL, o->conf, &owner_cb, o);
+	o->u = upstream_new(&(struct upstream_env){.loop = o->loop, .curl = fake_curl()},
+	    o->conf, &owner_cb, o);
+	upstream_set_client_caps(o->u, 0);
 	return o;
+}
+
+/* What keeps it from being stopped goes. */
+static void
+uowner_let_go(struct uowner *o)
+{
+	struct http_link *k = fake_http_last();
+
+	if (o->u->child != NULL) {
+		fake_child_die(o->u->child, "exited with status 0");
+		return;
+	}
+	if (k != NULL && fake_http_is_ending(k))
+		fake_http_ended(k);
+	fake_loop_settle(o->loop);
 }
 
 void
@@ -149,16 +204,18 @@ uowner_free(struct uowner *o)
 	if (o->stopped == 0)
 		upstream_stop(o->u, &hurry);
 	if (o->stopped == 0)
-		fake_child_die(o->u->child, "exited with status 0");
+		uowner_let_go(o);
 	ck_assert_uint_eq(o->stopped, 1);
 	ck_assert_uint_eq(upstream_in_flight(o->u), 0);
 	fake_loop_settle(o->loop);
 	ck_assert_uint_eq(fake_loop_timers(o->loop), 0);
 	upstream_free(o->u);
 	ck_assert_uint_eq(fake_link_live(), o->links);
+	ck_assert_uint_eq(fake_http_live(), o->https);
 	loop_free(o->loop);
 	upstream_conf_free(o->conf);
 	fake_link_forget_all();
+	fake_http_forget_all();
 	log_set_sink(NULL, NULL);
 	mem_free(o);
 }
@@ -359,8 +416,18 @@ on_done(void *arg, const struct outcome *out)
 		c->then->err = ucall_try(c->o, c->then, c->then_text, NULL);
 }
 
+static void
+on_call_log(void *arg, const struct link_msg *m)
+{
+	struct ucall *c = arg;
+
+	ck_assert_uint_eq(c->done, 0);
+	c->logged++;
+	uowner_keep(c->o, m);
+}
+
 static const struct upstream_req_cb call_cb = {
-    .on_progress = on_progress, .on_done = on_done};
+    .on_progress = on_progress, .on_log = on_call_log, .on_done = on_done};
 
 static struct json_edit
 ucall_edit(const struct json_msg *json, const char *put)

@@ -11,6 +11,7 @@
 #include "upstream_priv.h"
 
 #include "fake/fake_child.h"
+#include "fake/fake_http_link.h"
 #include "fake/fake_link.h"
 #include "fake/fake_loop.h"
 
@@ -42,11 +43,14 @@ struct uowner {
 	struct upstream *u;
 	unsigned lists[LIST_MAX], changes[LIST_MAX];
 	unsigned settled, stopped, logs, updates, dones, memories, idles;
+	unsigned asked, withdrawn, elicited;
+	struct question *question; /* the last one asked; taken for its call, if any */
+	struct upstream_req *asked_by;
 	enum upstream_state settled_in;
 	char last[1024]; /* of logs, updates and progress */
 	char log[16384]; /* what was logged, with newlines, until it is full */
 	size_t log_len;
-	unsigned links; /* live at the beginning */
+	unsigned links, https; /* live at the beginning */
 };
 
 struct uowner *uowner_new(enum era_pin pin);
@@ -81,7 +85,7 @@ bool uowner_log_has(const struct uowner *o, const char *text);
 struct ucall {
 	struct upstream_req req;
 	struct uowner *o;
-	unsigned done, progressed;
+	unsigned done, progressed, logged;
 	unsigned order; /* the how manieth to end */
 	enum outcome_kind kind;
 	enum mv_err err;
@@ -91,6 +95,9 @@ struct ucall {
 	/* In place of the client's arguments, or after its name with a comma in front. */
 	const char *arguments;
 };
+
+/* The taker of questions that uowner_on_question is; for those that a test makes. */
+extern const struct question_cb uowner_question_cb;
 
 /* As a client of the time before 2026-07-28 that has a name of its own; target replaces
  * params.name, NULL: nothing. */

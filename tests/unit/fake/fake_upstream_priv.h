@@ -33,6 +33,13 @@ struct upstream {
 	struct child_ladder ladder;
 	struct upstream_watch *watches;
 	enum fake_watching watching;
+	/* fake_upstream_ask.c */
+	unsigned client_caps, roots_changes;
+	bool caps_known, asks, is_remote, is_modern;
+	uint64_t withdrawn_ms;
+	struct question *questions;
+	unsigned n_questions, n_answers, n_question_progress;
+	char *answer; /* the last one */
 };
 
 /* Its first answer is near, whatever it was. */

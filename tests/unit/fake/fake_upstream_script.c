@@ -369,6 +369,8 @@ fake_upstream_fail(struct upstream *u, size_t i, enum mv_err err, const char *de
 {
 	struct outcome o = {.kind = OUTCOME_FAILED, .err = err, .detail = detail};
 
+	if (err == MV_TIMEOUT)
+		u->withdrawn_ms = clock_now_ms();
 	fake_end(fake_flying(u, i), &o);
 }
 
@@ -410,6 +412,12 @@ fake_notify(struct upstream *u, enum method method, const char *params,
 	fn(u->arg, u, &m);
 	mem_free(text);
 	mem_free(json);
+}
+
+void
+fake_upstream_task(struct upstream *u, enum method m, const char *params)
+{
+	fake_notify(u, m, params, u->cb->on_task);
 }
 
 void
