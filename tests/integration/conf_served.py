@@ -52,7 +52,7 @@ class ConfServed(served.Served):
     def add(self, name, what=None, **options):
         """One more upstream; the conf is not written."""
         what = {} if what is None else what
-        if "command" in what:
+        if "command" in what or "url" in what:
             self.entries[name] = dict(what)
         else:
             self.upstreams[name] = Upstream(self.folder, name, what)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Fixtures: serve() starts mcpvisor over upstreams and checks its end."""
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -97,6 +98,27 @@ def connect(binary, tmp_path):
 
     yield start
     end_all(running)
+
+
+@pytest.fixture
+def check(binary, tmp_path):
+    """check(conf, ...): exit status, stdout, stderr; nothing may have been started."""
+    marker = tmp_path / "started"
+    env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "LANG": "C.UTF-8",
+           **{k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")}}
+
+    def run(conf, *argv, code=None, **more):
+        path = tmp_path / "mcpvisor.conf"
+        if conf is not None:
+            path.write_text(conf)
+        done = subprocess.run([binary, "check", "--conf", path, *argv], capture_output=True,
+                              text=True, timeout=30 * mcp.PATIENCE, env={**env, **more}, cwd=tmp_path)
+        assert code is None or done.returncode == code, done
+        assert not marker.exists()
+        return done.returncode, done.stdout, done.stderr
+
+    run.folder, run.env = tmp_path, env
+    return run
 
 
 @pytest.fixture(params=ways.WAYS)

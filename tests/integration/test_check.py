@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """check: all that is wrong with a conf, and what clients would see, with nothing started."""
 import json
-import os
 import re
 import resource
 import subprocess
@@ -72,27 +71,6 @@ MISTAKES = [
 ]
 
 
-@pytest.fixture
-def check(binary, tmp_path):
-    """check(conf, ...): exit status, stdout, stderr; nothing may have been started."""
-    marker = tmp_path / "started"
-    env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "LANG": "C.UTF-8",
-           **{k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")}}
-
-    def run(conf, *argv, code=None, **more):
-        path = tmp_path / "mcpvisor.conf"
-        if conf is not None:
-            path.write_text(conf)
-        done = subprocess.run([binary, "check", "--conf", path, *argv], capture_output=True,
-                              text=True, timeout=30 * PATIENCE, env={**env, **more}, cwd=tmp_path)
-        assert code is None or done.returncode == code, done
-        assert not marker.exists()
-        return done.returncode, done.stdout, done.stderr
-
-    run.folder, run.env = tmp_path, env
-    return run
-
-
 # -- mistakes ------------------------------------------------------------------------------
 
 
@@ -150,7 +128,7 @@ def test_o_094_files_of_clients(check):
   "off": { "command": "/bin/true", "disabled": true },
   "on": { "command": "/bin/true", "type": "stdio", "alwaysAllow": ["a"],
           "timout": 5 },
-  "remote": { "type": "http", "url": "https://example.org/mcp" },
+  "socket": { "type": "ws", "url": "wss://example.org/mcp" },
   "none": { "args": [] }
 } }
 """)
@@ -160,7 +138,7 @@ def test_o_094_files_of_clients(check):
     assert re.search(re.escape(place) + r':2: entry "off": .*disabled', text), text
     assert re.search(re.escape(place) + r':[34]: entry "on": unknown member "timout"', text)
     assert "alwaysAllow" not in text
-    assert "remote" in text and "none" in text
+    assert re.search("upstream \"socket\": .*WebSocket", text) and "none" in text
     (check.folder / "servers.json").write_text('{"mcpServers": {\n"a": {"command": "x",}}\n{')
     assert place + ":3" in check(None, code=1)[2]
 
@@ -210,7 +188,8 @@ mcp_servers = ["servers.json"];
 
 def test_nothing_secret_is_shown(check):
     (check.folder / "servers.json").write_text(json.dumps({"mcpServers": {"i": {
-        "command": "/bin/true", "args": ["--key=s3cret-arg"], "env": {"K": "s3cret-imp"}}}}))
+        "command": "/bin/true", "args": ["--key=s3cret-arg"], "env": {"K": "s3cret-imp"}},
+        "j": {"command": "${TOKEN}", "cwd": "/tmp/${TOKEN}"}}}))
     (check.folder / "env").write_text("F=s3cret-file\n")
     more = {"TOKEN": "s3cret-token", "PLACE": str(check.folder)}
     _, out, err = check(SECRETS, "--dump", code=0, **more)
@@ -248,6 +227,25 @@ def test_as_json(check):
     out = json.loads(check('upstream : { a : { command = "/bin/true"; }; };', "--json",
                            code=0)[1])
     assert out == {"ok": True, "findings": [], "upstreams": 1}
+
+
+def test_a_name_that_is_no_text_is_told_all_the_same(check, binary):
+    for argv in ((), ("--json",)):
+        done = subprocess.run([binary, "check", *argv, "--conf", b"no\xff.conf"],
+                              capture_output=True, timeout=30, env=check.env, cwd=check.folder)
+        said = (done.stdout if argv else done.stderr).decode()
+        assert done.returncode == 1 and "No such file" in said and "ff.conf" in said, said
+
+
+def test_what_could_not_be_looked_at_is_not_fine(check, binary):
+    path = check.folder / "mcpvisor.conf"
+    path.write_text('upstream : { a : { command = "/bin/true"; }; };\n')
+    done = subprocess.run(["/bin/sh", "-c", 'ulimit -n 5; exec "$@"', "sh", binary, "check",
+                           "--conf", path], capture_output=True, text=True, timeout=30,
+                          env=check.env)
+    if "Sanitizer" in done.stderr:
+        pytest.skip("the sanitizer needs more of them")
+    assert done.returncode == 1 and "event loop" in done.stderr, done
 
 
 @pytest.mark.parametrize("argv", [["--client-prefix", "x"], ["--client-prefix", "1000"],
@@ -296,6 +294,12 @@ def test_findings_of_the_names_on_disk(serve_conf):
                 .splitlines() if "in front" in x]
     found = json.loads(mv.run("check", "--conf", mv.file, "--json", check=0)[1])
     assert found["ok"] is True and len(found["findings"]) == len(notes)
+    # What any profile shows, once.
+    mv.more = {"profile": {"default": {"tools": {"allow": ["*echo"]}}, "one": {"tools": {}},
+                           "two": {"tools": {}}}}
+    mv.write()
+    out = mv.run("check", "--conf", mv.file, "--client-prefix", "20", check=0)[1]
+    assert sorted(x for x in out.splitlines() if "in front" in x) == sorted(over)
 
 
 SERVER = r"""

@@ -85,6 +85,12 @@ def test_other_shells_can_read_theirs(script, shell, argv):
     for command in COMMANDS:
         assert command in text
     assert "--dry-run" in text or "-l dry-run" in text
+    # What takes a value with one command and none with another.
+    for command, has in (("call", True), ("status", False)):
+        (line,) = [x for x in text.splitlines() if "json" in x and (
+            x.startswith("\t%s) " % command) or x.endswith("from %s' -l json" % command)
+            or x.endswith("from %s' -l json -x" % command))]
+        assert ("*--json:" in line or line.endswith(" -x")) == has, line
     # Quotes are in pairs, with or without the shell at hand.
     assert text.count("'") % 2 == 0
     need(shell)

@@ -310,7 +310,9 @@ def test_the_mode_keeps_them_out(serve_conf, folder):
     shutil.copy(mv.binary, copy)
     own, mv.binary = mv.binary, copy
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert as_nobody(mv, "status", "--socket", path)[0] == 5
+    for argv in (["status"], ["tools"]):
+        rc, _, err = as_nobody(mv, *argv, "--socket", path)
+        assert rc == 5 and "Permission denied" in err, err
     mv.binary = own
     assert mv.control("status")[0] == 0
 
@@ -445,6 +447,13 @@ def test_the_conf_names_it_or_none(serve_conf, folder):
     mv.write()
     mv.start()
     assert not list(folder.iterdir())
+    assert mv.stop() == 0
+    # From the folder of a conf that is itself named from here.
+    mv.more = {"control": {"socket": "from_here.sock"}}
+    mv.write()
+    mv.argv = lambda: [x if x != str(mv.file) else mv.file.name for x in plain[:at]]
+    mv.start()
+    assert mv.run("status", "--socket", "from_here.sock")[0] == 0
 
 
 # -- tools and call by the daemon ----------------------------------------------------------
@@ -518,12 +527,11 @@ def test_a_daemon_that_says_nothing_or_nonsense(binary, tmp_path):
         proc = subprocess.Popen([binary, "status", "--socket", path], stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True)
         s.settimeout(10)
-        for _ in range(2):  # it looks first whether anybody is there
-            conn, _ = s.accept()
-            conn.settimeout(10)
-            if conn.recv(100):
-                conn.sendall(reply)
-            conn.close()
+        conn, _ = s.accept()
+        conn.settimeout(10)
+        assert conn.recv(100)
+        conn.sendall(reply)
+        conn.close()
         out, err = proc.communicate(timeout=20)
         assert proc.returncode in (0, 5), (reply, out, err)
         assert proc.returncode == 0 or err, reply

@@ -72,7 +72,7 @@ def test_call_prints_what_the_tool_said(run):
     ((), 2), (("bogus",), 2), (("call",), 2), (("stdio", "--log-level", "loud"), 2),
     (("stdio", "--bogus"), 2), (("tools", "--mcp-json"), 2),
     (("tools", "--mcp-json", "none.json"), 3),
-    (("call", "legacy__nope"), 4), (("call", "legacy__echo", "--json", "[1]"), 4),
+    (("demo", "nope"), 2), (("call", "legacy__nope"), 4), (("call", "legacy__echo", "--json", "[1]"), 4),
 ])
 def test_exit_codes(run, args, status):
     done = run(*args)

@@ -94,7 +94,7 @@ def test_o_094_the_same_name_twice_is_refused(binary, tmp_path):
 @pytest.mark.parametrize("entry,word", [
     ({"command": 7}, "command"), ({"args": ["x"], "raw_entry": 1}, "command"),
     ({"command": "x", "args": "y"}, "args"), ({"command": "x", "args": [1]}, "args"),
-    ({"command": "x", "env": []}, "env"), ({"url": "https://example.org/mcp"}, "remote"),
+    ({"command": "x", "env": []}, "env"), ({"type": "ws", "url": "ws://x/mcp"}, "WebSocket"),
     ({"command": "x", "mcpvisor": {"call_ms": "soon"}}, "call_ms"),
     ({"command": "x", "mcpvisor": {"cal_ms": 1}}, "cal_ms"),
 ])

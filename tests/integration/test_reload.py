@@ -110,6 +110,30 @@ def test_a_dry_run_does_nothing(serve_conf):
     assert mv.control("reload", "--dry-run")[1] == text
 
 
+def test_rows_of_listen_that_are_not_used_are_told(serve_conf):
+    told = "rows of listen are not used"
+    mv = serve_conf(alpha=ECHO, args=["--listen", "127.0.0.1:0"],
+                    more='list_wait_ms = 4000;\nlisten = ( { address = "127.0.0.1:1"; } );\n')
+    mv.more = mv.more.replace("4000", "4001")
+    mv.entries["alpha"]["args"].append("a listen b")
+    text = mv.reload("--dry-run")
+    assert "list_wait_ms" in text and "a listen b" in text and told not in text
+    mv.more = mv.more.replace("127.0.0.1:1", "127.0.0.1:2")
+    assert told in mv.reload("--dry-run")
+
+
+def test_a_difference_that_is_too_long_says_so(serve_conf):
+    def shape(letter):
+        return [{"tool": "echo", "fixed": json.dumps({"k": letter * 1_200_000})}]
+
+    mv = serve_conf(alpha=ECHO, per={"alpha": {"tool": shape("a")}})
+    mv.per["alpha"]["tool"] = shape("b")
+    mv.more = {"drain_ms": 999}
+    text = mv.reload("--dry-run")
+    assert "~ drain_ms: 1000 -> 999\n" in text and len(text) < 1000
+    assert text.endswith("(more does not fit)\n")
+
+
 @pytest.mark.parametrize("era", ERAS)
 def test_clients_hear_of_what_comes_and_goes(serve_conf, era):
     mv = serve_conf(alpha=ECHO)

@@ -104,6 +104,26 @@ def test_ready_before_slow_upstreams(serve_conf, manager):
     mv.kill()
 
 
+def test_a_busy_manager_hears_it_later(serve_conf, manager):
+    m = manager()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:
+        other.setblocking(False)
+        sent = 0
+        try:
+            while True:
+                other.sendto(b"OTHER=%d" % sent, m.name)
+                sent += 1
+        except BlockingIOError:
+            pass
+    mv = serve_conf(alpha=ECHO, env={"NOTIFY_SOCKET": m.name})
+    mv.wait_log("notify: not sent")
+    assert mv.modern().tools()
+    for n in range(sent):
+        assert m.next() == {"OTHER": str(n)}
+    assert m.next() == {"READY": "1"}
+    assert m.rest() == []
+
+
 def test_no_ready_from_one_that_cannot_start(serve_conf, manager):
     m = manager()
     taken = serve_conf(alpha=ECHO)
@@ -207,9 +227,14 @@ def ends(binary, folder, *argv, **env):
 
 def test_exit_2_for_a_wrong_command_line(binary, tmp_path):
     for argv in (["serve", "--no-such"], ["serve", "x"], ["serve", "--log-level", "loud"],
-                 ["serve", "--listen"], ["serve", "--dry-run"], ["no-such"], []):
+                 ["serve", "--listen"], ["serve", "--dry-run"], ["no-such"], [],
+                 # What would be of no effect.
+                 ["serve", "--demo", "--conf", "x"], ["stdio", "--demo", "--mcp-json", "x"],
+                 ["tools", "--socket", "x", "--demo"], ["tools", "--socket", "x", "--conf", "y"],
+                 ["call", "--mcp-json", "y", "--socket", "x", "a__b"]):
         done = ends(binary, tmp_path, *argv)
         assert done.returncode == 2 and "usage" in done.stderr, argv
+    assert "missing: -x" in ends(binary, tmp_path, "serve", "-xy").stderr
 
 
 def test_exit_3_for_the_conf_and_addresses(binary, tmp_path, serve_conf):
@@ -226,14 +251,45 @@ def test_exit_3_for_the_conf_and_addresses(binary, tmp_path, serve_conf):
         assert done.returncode == 3 and done.stderr and done.stdout == "", (argv, done)
 
 
-def test_exit_5_when_the_system_refuses(binary, tmp_path):
+def test_exit_5_when_the_system_refuses(binary, tmp_path, serve_conf):
     """An event loop needs descriptors."""
-    done = subprocess.run(["/bin/sh", "-c", 'ulimit -n 4; exec "$@"', "sh", binary, "serve",
-                           "--demo"], capture_output=True, text=True, timeout=30,
-                          env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"})
-    if "Sanitizer" in done.stderr:
-        pytest.skip("the sanitizer needs more of them")
-    assert done.returncode == 5 and "event loop" in done.stderr, done
+    mv = serve_conf(alpha=ECHO)
+    for argv in (["serve", "--demo"], ["stdio", "--demo"], ["tools", "--demo"], ["connect"],
+                 ["tools", "--socket", mv.socket]):
+        done = subprocess.run(["/bin/sh", "-c", 'ulimit -n 6; exec "$@"', "sh", binary, *argv],
+                              capture_output=True, text=True, timeout=30,
+                              env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"})
+        if "Sanitizer" in done.stderr:
+            pytest.skip("the sanitizer needs more of them")
+        assert done.returncode == 5 and "event loop" in done.stderr, done
+
+
+@pytest.mark.parametrize("argv", [
+    ["help"], ["version"], ["completion", "bash"], ["check", "--demo"],
+    ["check", "--demo", "--dump"], ["check", "--demo", "--json"], ["tools", "--demo"],
+    ["tools", "--demo", "--json"], ["call", "--demo", "legacy__echo", "text=x"]])
+def test_exit_5_when_nobody_takes_the_output(binary, tmp_path, argv):
+    env = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([binary, *argv], stdin=subprocess.DEVNULL, stdout=full,
+                              stderr=subprocess.PIPE, text=True, timeout=30, env=env)
+    assert done.returncode == 5 and "No space left" in done.stderr, done
+
+
+def test_standard_descriptors_that_are_closed(binary, tmp_path):
+    """Nothing else gets their numbers, or the log would go into it."""
+    where = tmp_path / "s"
+    proc = subprocess.Popen(
+        ["/bin/sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", binary, "serve", "--demo", "--listen",
+         "unix:%s" % where, "--socket", tmp_path / "c"],
+        env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"})
+    try:
+        wait_for(where.exists, 5, "it listens")
+        for fd in range(3):
+            assert os.readlink("/proc/%d/fd/%d" % (proc.pid, fd)) == "/dev/null"
+    finally:
+        proc.terminate()
+        assert proc.wait(20) == 0
 
 
 def test_exit_0_after_a_stop(serve_conf):
@@ -312,8 +368,14 @@ def test_where_the_conf_is_looked_for(binary, tmp_path):
     assert upstreams(binary, tmp_path, "--mcp-json", servers, "--conf", named) == [
         "json", "named"]
     # One that is there and wrong is an error, not passed over.
-    (tmp_path / "xdg/mcpvisor/mcpvisor.conf").write_text("nonsense")
-    done = ends(binary, tmp_path, "check", **xdg)
-    assert done.returncode == 1 and str(tmp_path / "xdg") in done.stderr
+    wrong = tmp_path / "xdg/mcpvisor/mcpvisor.conf"
+    for target in (None, "/no/such", wrong):
+        wrong.unlink()
+        if target:
+            wrong.symlink_to(target)
+        else:
+            wrong.write_text("nonsense")
+        done = ends(binary, tmp_path, "check", **xdg)
+        assert done.returncode == 1 and str(tmp_path / "xdg") in done.stderr
     for command in ("stdio", "serve"):
         assert ends(binary, tmp_path, command, **xdg).returncode == 3

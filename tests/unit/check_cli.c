@@ -410,6 +410,9 @@ START_TEST(test_unknown_tool)
 	s = (struct script){.list = TOOLS};
 	o.tool = "zzzzzzzz";
 	expect(run(&s, o), CLI_PARAMS, "", "unknown tool \"zzzzzzzz\"\n");
+	s = (struct script){.list = "[{\"name\":\"a\\u001b[31m\"}]"};
+	o.tool = "a?[31";
+	expect(run(&s, o), CLI_PARAMS, "", "near: a?[31m\n");
 }
 END_TEST
 

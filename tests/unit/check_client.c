@@ -1,4 +1,4 @@
-/* layer: front, fakes: loop upstream upstream_script fleet peer */
+/* layer: front, fakes: loop upstream upstream_script upstream_ask fleet peer */
 /* SPDX-License-Identifier: MIT */
 /* A client's messages: ids, envelopes, methods, params, the lists. */
 #include "mcpvisor/client.h"

@@ -1,4 +1,4 @@
-/* layer: front, fakes: loop upstream upstream_script fleet peer */
+/* layer: front, fakes: loop upstream upstream_script upstream_ask fleet peer */
 /* SPDX-License-Identifier: MIT */
 /* How a call ends, in the words of the client's era. */
 #include "mcpvisor/client.h"
@@ -64,8 +64,9 @@ ask(bool modern, const char *method, const char *members)
 	"help\",\"data\":{\"upstream\":\"alpha\",\"reason\":\"protocol\","               \
 	"\"retryable\":false}}"
 #define URL_NEEDED                                                                       \
-	"{\"code\":-32021,\"message\":\"The upstream needs the user to open a URL: "     \
-	"declare the client capability elicitation.url to be asked\",\"data\":"          \
+	"{\"code\":-32021,\"message\":\"The upstream has to ask the client for this: "   \
+	"declare the client capabilities of data.requiredCapabilities to be asked\","    \
+	"\"data\":"                                                                      \
 	"{\"requiredCapabilities\":{\"elicitation\":{\"url\":{}}}}}"
 
 static const struct {

@@ -1,4 +1,4 @@
-/* layer: front, fakes: loop upstream upstream_script fleet peer */
+/* layer: front, fakes: loop upstream upstream_script upstream_ask fleet peer */
 /* SPDX-License-Identifier: MIT */
 /* initialize and server/discover: revisions, what is declared, sessions. */
 #include "mcpvisor/client.h"

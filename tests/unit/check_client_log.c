@@ -1,4 +1,4 @@
-/* layer: front, fakes: loop upstream upstream_script fleet peer */
+/* layer: front, fakes: loop upstream upstream_script upstream_ask fleet peer */
 /* SPDX-License-Identifier: MIT */
 /* The line that each forwarded request leaves in the log, and what is counted. */
 #include "mcpvisor/client.h"
@@ -354,7 +354,7 @@ END_TEST
 
 START_TEST(sessions_that_came_back_have_a_name)
 {
-	client_session_restore(p->c, REVISION_2025_11_25, "c \"d\"");
+	client_session_restore(p->c, REVISION_2025_11_25, 0, "c \"d\"");
 	peer_ask(p, "1", "tools/call", A);
 	fake_upstream_result(f->u[0], 0, "{}");
 	(void)peer_read(p);

@@ -1,4 +1,4 @@
-/* layer: front, fakes: loop upstream upstream_script fleet peer */
+/* layer: front, fakes: loop upstream upstream_script upstream_ask fleet peer */
 /* SPDX-License-Identifier: MIT */
 /* Progress, cancelling, log messages, changed lists. */
 #include "mcpvisor/client.h"
@@ -235,6 +235,27 @@ END_TEST
 #define CHANGED(what)                                                                    \
 	"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/" what "/list_changed\"}"
 
+/* A channel that was full takes the next one, and with it what it has missed. */
+START_TEST(a_change_that_was_not_taken)
+{
+	peer_initialize(p, "2025-11-25");
+	p->refuses = MV_BUSY;
+	fleet_list(f, 0, LIST_TOOLS, "x", NULL);
+	fake_loop_advance(f->loop, 1000);
+	p->refuses = MV_OK;
+	fake_loop_advance(f->loop, 1000);
+	peer_expect_silence(p);
+	fleet_list(f, 1, LIST_PROMPTS, "p", NULL);
+	fake_loop_advance(f->loop, 1000);
+	peer_expect(p, CHANGED("tools"));
+	peer_expect(p, CHANGED("prompts"));
+	fleet_list(f, 1, LIST_PROMPTS, "q", NULL);
+	fake_loop_advance(f->loop, 1000);
+	peer_expect(p, CHANGED("prompts"));
+	peer_expect_silence(p);
+}
+END_TEST
+
 START_TEST(sessions_hear_of_changes)
 {
 	/* Nobody has a session. */
@@ -277,6 +298,7 @@ main(void)
 	tcase_add_test(tc, cancelled_while_it_waits);
 	tcase_add_test(tc, sessions_hear_from_their_level_up);
 	tcase_add_test(tc, modern_requests_hear_what_they_asked_for);
+	tcase_add_test(tc, a_change_that_was_not_taken);
 	tcase_add_test(tc, sessions_hear_of_changes);
 	srunner_run_all(sr, CK_ENV);
 	failed = srunner_ntests_failed(sr);

@@ -1,4 +1,4 @@
-/* layer: front, fakes: loop upstream upstream_script fleet peer */
+/* layer: front, fakes: loop upstream upstream_script upstream_ask fleet peer */
 /* SPDX-License-Identifier: MIT */
 /* resources/read of an upstream whose URIs are published under a prefix. */
 #include "mcpvisor/client.h"
@@ -127,6 +127,17 @@ START_TEST(asked_without_the_prefix)
 }
 END_TEST
 
+/* The prefix alone is no URI of its upstream's, which hears it as it is. */
+START_TEST(nothing_but_the_prefix)
+{
+	fleet_list(f, 0, LIST_TEMPLATES, "{+any}", NULL);
+	peer_ask(p, "1", "resources/read", "{\"uri\":\"a\\\"+\"}");
+	ck_assert_str_eq(fake_upstream_last(f->u[0])->params, "{\"uri\":\"a\\\"+\"}");
+	fake_upstream_result(f->u[0], 0, "{\"contents\":[{\"uri\":\"a\\\"+\"}]}");
+	peer_expect_result(p, "1", "{\"contents\":[{\"uri\":\"a\\\"+\"}]}");
+}
+END_TEST
+
 /* An error names the URI that the client knows. */
 START_TEST(errors_name_the_client_s_uri)
 {
@@ -170,6 +181,7 @@ main(void)
 	tcase_add_test(tc, any_number_of_contents);
 	tcase_add_test(tc, others_stay);
 	tcase_add_test(tc, asked_without_the_prefix);
+	tcase_add_test(tc, nothing_but_the_prefix);
 	tcase_add_test(tc, errors_name_the_client_s_uri);
 	srunner_run_all(sr, CK_ENV);
 	failed = srunner_ntests_failed(sr);

@@ -1,9 +1,10 @@
-/* layer: front, fakes: loop upstream upstream_script fleet peer */
+/* layer: front, fakes: loop upstream upstream_script upstream_ask fleet peer */
 /* SPDX-License-Identifier: MIT */
 /* resources/subscribe and unsubscribe of a legacy client. */
 #include "mcpvisor/client.h"
 
 #include "mcpvisor/caps.h"
+#include "mcpvisor/mem.h"
 
 #include "fake/fake_peer.h"
 
@@ -232,6 +233,89 @@ START_TEST(subscriptions_are_bounded)
 }
 END_TEST
 
+/* A fleet with another alpha, or without one. */
+static void
+reload(bool alpha)
+{
+	struct fleet_conf *c = fleet_conf_new(0);
+
+	if (alpha)
+		fleet_conf_add(c, "alpha")->cwd = mem_xstrdup("/elsewhere");
+	(void)fleet_conf_add(c, "beta");
+	fleet_apply(f, c, 0);
+	fake_loop_settle(f->loop);
+}
+
+/* What was dropped without a word is no subscription: who asks again gets a new answer.
+ */
+START_TEST(dropped_is_not_there)
+{
+	subscribe("1", "{\"uri\":\"db://1\"}");
+	fake_upstream_settle_watch(f->u[0], NULL);
+	peer_expect_result(p, "1", "{}");
+	reload(true);
+	fleet_ready(f, 0);
+	fake_upstream_settle_watch(f->u[0], "{\"code\":-1,\"message\":\"no\"}");
+	ck_assert_uint_eq(fake_upstream_n_watches(f->u[0]), 0);
+	subscribe("2", "{\"uri\":\"db://1\"}");
+	peer_expect_silence(p);
+	ck_assert_uint_eq(fake_upstream_n_watches(f->u[0]), 1);
+	fake_upstream_settle_watch(f->u[0], NULL);
+	peer_expect_result(p, "2", "{}");
+	fake_upstream_updated(f->u[0], "{\"uri\":\"db://1\"}");
+	peer_expect(p, UPDATED "\"params\":{\"uri\":\"db://1\"}}");
+}
+END_TEST
+
+/* Its owner goes while it is asked. */
+START_TEST(refusal_names_the_resource)
+{
+	subscribe("1", "{\"uri\":\"db:\\/\\/1\"}");
+	peer_expect_silence(p);
+	reload(false);
+	peer_expect_error(p, "1",
+	    "{\"code\":-32002,\"message\":\"Resource not found: db://1\","
+	    "\"data\":{\"uri\":\"db://1\"}}");
+	ck_assert_uint_eq(client_in_flight(p->c), 0);
+}
+END_TEST
+
+static void
+on_woken(void *arg)
+{
+	(void)arg;
+}
+
+/* While the lists come in: what waits is bounded, and what is taken back is over. */
+START_TEST(before_the_lists)
+{
+	struct gateway_waiter most = {.bytes = CAP_WAITING_BYTES - 4, .fn = on_woken};
+	struct fleet *slow = fleet_new(1, NULL);
+	struct peer *q = peer_new(slow);
+
+	peer_ask(q, "1", "resources/subscribe", "{\"uri\":\"x:/\"}");
+	peer_ask(q, "2", "resources/subscribe", "{\"uri\":\"y:/\"}");
+	peer_expect_silence(q);
+	peer_ask(q, "3", "resources/unsubscribe", "{\"uri\":\"\\u0078:/\"}");
+	peer_expect_result(q, "1", "{}");
+	peer_expect_result(q, "3", "{}");
+	peer_say(q, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
+		    "\"params\":{\"requestId\":2}}");
+	ck_assert_uint_eq(client_in_flight(q->c), 0);
+	ck_assert(gateway_may_keep(slow->g, CAP_WAITING_BYTES));
+	ck_assert(gateway_wait(slow->g, &most));
+	peer_ask(q, "4", "resources/subscribe", "{\"uri\":\"x:/\"}");
+	ck_assert_ptr_nonnull(
+	    strstr(peer_expect_code(q, "4", -32603), "\"reason\":\"busy\""));
+	gateway_start(slow->g);
+	fleet_list(slow, 0, LIST_RESOURCES, "x:/", NULL);
+	fleet_ready(slow, 0);
+	ck_assert_uint_eq(fake_upstream_watched(slow->u[0]), 0);
+	peer_free(q);
+	fleet_free(slow);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -251,6 +335,9 @@ main(void)
 	tcase_add_test(tc, cancelled_while_it_waits);
 	tcase_add_test(tc, two_clients_one_watch);
 	tcase_add_test(tc, subscriptions_are_bounded);
+	tcase_add_test(tc, dropped_is_not_there);
+	tcase_add_test(tc, refusal_names_the_resource);
+	tcase_add_test(tc, before_the_lists);
 	srunner_run_all(sr, CK_ENV);
 	failed = srunner_ntests_failed(sr);
 	srunner_free(sr);

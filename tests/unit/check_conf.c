@@ -150,7 +150,8 @@ conf_with(const struct conf_row *r, const char *value)
 		break;
 	case CONF_UPSTREAM:
 	case CONF_EXTRA:
-		snprintf(text, sizeof(text), "upstream : { a : { command = \"x\"; %s } }",
+		snprintf(text, sizeof(text), "upstream : { a : { %s; %s } }",
+		    r->flags & CONF_F_R ? "url = \"http://h/\"" : "command = \"x\"",
 		    setting);
 		break;
 	case CONF_SHAPE:
@@ -251,6 +252,7 @@ START_TEST(test_row)
 		rig_bad(conf_with(r, "1.5"), "want ");
 		break;
 	case CONF_TY_BOOL:
+	case CONF_TY_VERIFY:
 		expect_value(r, "true");
 		expect_value(r, "false");
 		break;
@@ -265,7 +267,12 @@ START_TEST(test_row)
 	case CONF_TY_ISOLATION:
 	case CONF_TY_START:
 	case CONF_TY_FAILURE:
+	case CONF_TY_TRANSPORT:
 		expect_words(r);
+		break;
+	case CONF_TY_COMMAND:
+	case CONF_TY_URL:
+		rig_bad(conf_with(r, "true"), "duplicate setting name");
 		break;
 	case CONF_TY_STRINGS:
 	case CONF_TY_GLOBS:
@@ -283,25 +290,41 @@ START_TEST(test_row)
 END_TEST
 
 /* What nobody sets is as the table has it, in upstreams as well, whose defaults another
- * module sets. */
-START_TEST(test_defaults)
+ * module sets. What is not for the kind of an upstream is not shown. */
+static void
+expect_defaults(const char *kind, unsigned other)
 {
-	struct conf *c = rig_good(
-	    "upstream : { a : { command = \"x\" } }; listen = ( { address = \":1\" } )");
-	char *dump = rig_dump(c, false), *changed = rig_dump(c, true);
+	char text[256], want[256], *dump, *changed;
+	struct conf *c;
 
+	snprintf(text, sizeof(text),
+	    "upstream : { a : { %s } }; listen = ( { address = \":1\" } )", kind);
+	snprintf(
+	    want, sizeof(want), "listen.:1/mcp.address = \":1\"\nupstream.a.%s\n", kind);
+	c = rig_good(text);
+	dump = rig_dump(c, false);
+	changed = rig_dump(c, true);
 	for (size_t i = 0; i < conf_n_rows; i++) {
 		const struct conf_row *r = &conf_rows[i];
 
 		if (r->dflt)
-			ck_assert_msg(rig_has_line(dump, dump_line(r, r->dflt)), "%s\n%s",
-			    dump_line(r, r->dflt), dump);
+			ck_assert_msg(rig_has_line(dump, dump_line(r, r->dflt)) ==
+					  !(r->flags & other),
+			    "%s\n%s", dump_line(r, r->dflt), dump);
 	}
-	ck_assert_str_eq(changed, "listen.:1/mcp.address = \":1\"\n"
-				  "upstream.a.command = \"x\"\n");
+	ck_assert_str_eq(changed, want);
 	mem_free(dump);
 	mem_free(changed);
 	conf_free(c);
+}
+
+START_TEST(test_defaults)
+{
+	struct conf *c;
+	char *changed;
+
+	expect_defaults("command = \"x\"", CONF_F_R);
+	expect_defaults("url = \"http://h/\"", CONF_F_P);
 	c = conf_new_default();
 	changed = rig_dump(c, true);
 	ck_assert_str_eq(changed, "");
@@ -420,9 +443,11 @@ START_TEST(test_no_memory)
 	    "upstream : { a : { command = \"${MARK}\"; args = [\"${HOME}\"]\n"
 	    "	env : { A = \"${MARK}\" }; tool = ( { tool = \"t\"; fixed : { a = 1 } "
 	    "},\n"
-	    "	{ tool = \"v\"; fixed = \"{}\" } ) } }\n";
+	    "	{ tool = \"v\"; fixed = \"{}\" } ) }\n"
+	    "b : { url = \"http://h/${MARK}\"; headers : { A = \"${MARK}\" }\n"
+	    "	roots = [\"file:///${MARK}\"]; proxy = \"${MARK}\" } }\n";
 
-	for (unsigned long n = 1; n < 60; n++) {
+	for (unsigned long n = 1; n < 90; n++) {
 		struct conf_errors e;
 		struct conf *c;
 

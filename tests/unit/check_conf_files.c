@@ -102,7 +102,9 @@ START_TEST(test_errors_of_all_files)
 	rig_write(g_dir, "bad.json", "{\n}");
 	ck_assert_ptr_null(load(&e));
 	ck_assert_uint_eq(e.n, 7);
-	expect_error(&e, 0, "mcpvisor.conf:1: upstream.b: command is missing");
+	expect_error(&e, 0,
+	    "mcpvisor.conf:1: upstream.b: command is missing (or url, if it is a remote "
+	    "server)");
 	ck_assert_ptr_nonnull(strstr(e.v[1], "mcpvisor.conf:2: mcp_servers: "));
 	ck_assert_ptr_nonnull(strstr(e.v[1], "/none.json: No such file or directory"));
 	ck_assert_ptr_nonnull(
@@ -285,8 +287,8 @@ START_TEST(test_add_import)
 	struct import_result r;
 	char *dump;
 
-	import_text("{\"servers\":{\"b\":{\"command\":\"y\",\"args\":[\"" RIG_MARK
-		    "\"],\"zzz\":1}}}",
+	import_text("{\"servers\":{\"b\":{\"command\":\"${MARK}\",\"args\":[\"" RIG_MARK
+		    "\"],\"cwd\":\"/${MARK}\",\"zzz\":1}}}",
 	    &r);
 	ck_assert_int_eq(conf_add_import(c, &r, &et), MV_OK);
 	ck_assert_uint_eq(r.n, 0);
@@ -294,6 +296,7 @@ START_TEST(test_add_import)
 	ck_assert_uint_eq(c->n_warnings, 1);
 	dump = rig_dump(c, true);
 	ck_assert_ptr_nonnull(strstr(dump, "upstream.b.args = [(secret)]"));
+	ck_assert_ptr_nonnull(strstr(dump, "upstream.b.command = (secret)"));
 	ck_assert_ptr_null(strstr(dump, RIG_MARK));
 	mem_free(dump);
 	import_text(

@@ -8,6 +8,12 @@
 
 #include "../../src/daemon/control_priv.h"
 
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#define NOBODY 65534
+
 #define REQUEST_ERROR(text) "{\"ok\":false,\"error\":\"" text "\",\"reason\":\"request\"}"
 
 static const struct {
@@ -222,6 +228,58 @@ START_TEST(test_connections_are_bounded)
 }
 END_TEST
 
+/* As many connections as there may be, by another user, until they are killed. */
+static pid_t
+open_others(void)
+{
+	int ready[2];
+	pid_t pid;
+	char c;
+
+	ck_assert_int_eq(pipe2(ready, O_CLOEXEC), 0);
+	ck_assert_int_eq(chmod(folder, 0755), 0);
+	ck_assert_int_eq(chmod(path, 0666), 0);
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0) {
+		struct sockaddr_un to = {.sun_family = AF_UNIX};
+
+		memcpy(to.sun_path, path, strlen(path) + 1);
+		if (setresuid(NOBODY, NOBODY, NOBODY) != 0)
+			_exit(1);
+		for (int i = 0; i < CONTROL_CONNECTIONS; i++)
+			if (connect(socket(AF_UNIX, SOCK_STREAM, 0),
+				(const struct sockaddr *)&to, sizeof(to)) != 0)
+				_exit(2);
+		(void)!write(ready[1], "x", 1);
+		pause();
+	}
+	(void)close(ready[1]);
+	ck_assert_int_eq(read(ready[0], &c, 1), 1);
+	(void)close(ready[0]);
+	return pid;
+}
+
+START_TEST(test_others_leave_room)
+{
+	int fd[CONTROL_CONNECTIONS - CONTROL_OTHERS];
+	pid_t pid;
+
+	if (geteuid() != 0)
+		return; /* needs a second user */
+	pid = open_others();
+	for (int i = 0; i < CONTROL_CONNECTIONS - CONTROL_OTHERS; i++) {
+		fd[i] = open_client();
+		ck_assert_ptr_nonnull(
+		    strstr(ask(fd[i], "{\"command\":\"version\"}"), "\"pid\""));
+	}
+	for (int i = 0; i < CONTROL_CONNECTIONS - CONTROL_OTHERS; i++)
+		(void)close(fd[i]);
+	ck_assert_int_eq(kill(pid, SIGKILL), 0);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+}
+END_TEST
+
 START_TEST(test_becomes_mcp)
 {
 	static const char text[] = "{\"command\":\"mcp\"}\n{\"jsonrpc\":\"2.0\"}\nhalf";
@@ -259,6 +317,7 @@ main(void)
 	tcase_add_test(tc, test_long_request);
 	tcase_add_test(tc, test_answers_wait_for_their_reader);
 	tcase_add_test(tc, test_connections_are_bounded);
+	tcase_add_test(tc, test_others_leave_room);
 	tcase_add_test(tc, test_becomes_mcp);
 	return run_suite(suite, tc);
 }

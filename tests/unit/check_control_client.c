@@ -96,6 +96,32 @@ START_TEST(test_nobody_there)
 	ck_assert_int_eq(control_ask(where, "{}", &reply, &et), MV_CONF);
 	ck_assert_uint_eq(reply.len, 0);
 	buf_fini(&reply);
+	ck_assert(control_is_there(path));
+	ck_assert(!control_is_there(where));
+	ck_assert(!control_is_there(""));
+}
+END_TEST
+
+/* Of one that takes nobody more, neither the look nor the question waits. */
+START_TEST(test_full_backlog)
+{
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), first;
+	struct buf reply;
+
+	(void)snprintf(to.sun_path, sizeof(to.sun_path), "%s/full", folder);
+	ck_assert_int_eq(bind(fd, (const struct sockaddr *)&to, sizeof(to)), 0);
+	ck_assert_int_eq(listen(fd, 0), 0);
+	first = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	ck_assert_int_eq(connect(first, (const struct sockaddr *)&to, sizeof(to)), 0);
+	buf_init(&reply, 1000);
+	ck_assert(control_is_there(to.sun_path));
+	ck_assert_int_eq(control_ask(to.sun_path, "{}", &reply, &et), MV_SYSTEM);
+	ck_assert_ptr_nonnull(strstr(et.message, "too many others"));
+	buf_fini(&reply);
+	(void)close(first);
+	(void)close(fd);
+	ck_assert_int_eq(unlink(to.sun_path), 0);
 }
 END_TEST
 
@@ -144,7 +170,8 @@ START_TEST(test_path_taken_and_default)
 	(void)unsetenv("RUNTIME_DIRECTORY");
 	ck_assert_str_eq(
 	    control_default_path(out, sizeof(out)), "/run/user/7/mcpvisor.control");
-	(void)unsetenv("XDG_RUNTIME_DIR");
+	/* What is not absolute counts as unset. */
+	(void)setenv("XDG_RUNTIME_DIR", "user/7", 1);
 	if (geteuid() == 0)
 		ck_assert_str_eq(
 		    control_default_path(out, sizeof(out)), CONTROL_SYSTEM_PATH);
@@ -162,6 +189,7 @@ main(void)
 	tcase_add_test(tc, test_ask);
 	tcase_add_test(tc, test_open_mcp);
 	tcase_add_test(tc, test_nobody_there);
+	tcase_add_test(tc, test_full_backlog);
 	tcase_add_test(tc, test_no_answer);
 	tcase_add_test(tc, test_path_taken_and_default);
 	return run_suite(suite, tc);

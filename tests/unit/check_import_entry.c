@@ -70,22 +70,24 @@ END_TEST
 static const struct {
 	const char *where, *name, *type;
 	long long least, most;
+	bool is_remote;
 } conf_rows[] = {
 #define X(where, key, type, member, lowest, highest, dflt, reload, flags, doc)           \
-	{#where, key, #type, (long long)(lowest), (long long)(highest)},
+	{#where, key, #type, (long long)(lowest), (long long)(highest),                  \
+	    ((flags)&CONF_F_R) != 0},
     CONF_ROWS(X)
 #undef X
 };
 
 static bool
-takes(const char *option, long long value)
+takes(const char *option, bool is_remote, long long value)
 {
 	struct import_result r;
 	char entry[256];
 	bool good;
 
-	snprintf(entry, sizeof entry, "{\"command\":\"x\",\"mcpvisor\":{\"%s\":%lld}}",
-	    option, value);
+	snprintf(entry, sizeof entry, "{%s,\"mcpvisor\":{\"%s\":%lld}}",
+	    is_remote ? "\"url\":\"http://h\"" : "\"command\":\"x\"", option, value);
 	good = parse_entry(entry, &r)->broken == MV_OK;
 	import_free(&r);
 	return good;
@@ -97,18 +99,19 @@ START_TEST(test_ranges_are_the_conf_s)
 
 	for (size_t i = 0; i < sizeof conf_rows / sizeof *conf_rows; i++) {
 		const char *name = conf_rows[i].name, *type = conf_rows[i].type;
+		bool far = conf_rows[i].is_remote;
 
 		if (strcmp(conf_rows[i].where, "UPSTREAM") != 0 ||
 		    (strcmp(type, "MS") != 0 && strcmp(type, "INT") != 0 &&
 			strcmp(type, "SIZE") != 0))
 			continue;
-		ck_assert_msg(!takes(name, conf_rows[i].least - 1), "%s", name);
-		ck_assert_msg(takes(name, conf_rows[i].least), "%s", name);
-		ck_assert_msg(takes(name, conf_rows[i].most), "%s", name);
-		ck_assert_msg(!takes(name, conf_rows[i].most + 1), "%s", name);
+		ck_assert_msg(!takes(name, far, conf_rows[i].least - 1), "%s", name);
+		ck_assert_msg(takes(name, far, conf_rows[i].least), "%s", name);
+		ck_assert_msg(takes(name, far, conf_rows[i].most), "%s", name);
+		ck_assert_msg(!takes(name, far, conf_rows[i].most + 1), "%s", name);
 		n++;
 	}
-	ck_assert_uint_eq(n, 14);
+	ck_assert_uint_eq(n, 16);
 }
 END_TEST
 

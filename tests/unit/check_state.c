@@ -96,6 +96,44 @@ START_TEST(test_bad_keys)
 END_TEST
 
 static void
+crowd_key(unsigned who)
+{
+	struct mac_key key = key_of_folder();
+	char name[16];
+
+	snprintf(name, sizeof name, "key%u", who);
+	temp_write_bytes(&dir, name, key.bytes, sizeof key.bytes);
+}
+
+/* Several at once go on with one key, whether there is none or a damaged one. */
+START_TEST(test_crowd_has_one_key)
+{
+	for (int i = 0; i < 200; i++) {
+		struct mac_key key;
+
+		rig_open();
+		if (i % 4 > 0)
+			temp_write(&dir, "session.key", "damaged");
+		rig_crowd(crowd_key);
+		key = key_of_folder();
+		for (unsigned who = 0; who < RIG_CROWD; who++) {
+			struct mac_key own;
+			char name[16];
+			int fd;
+
+			snprintf(name, sizeof name, "key%u", who);
+			fd = open(temp_path(&dir, name), O_RDONLY | O_CLOEXEC);
+			ck_assert_int_eq(
+			    read(fd, own.bytes, sizeof own.bytes), sizeof own.bytes);
+			close(fd);
+			ck_assert_msg(key_is_same(&own, &key), "round %d: %u", i, who);
+		}
+		rig_close();
+	}
+}
+END_TEST
+
+static void
 use_memory_only(struct state *s)
 {
 	struct mac_key a, b;
@@ -458,6 +496,7 @@ main(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, test_key);
 	tcase_add_test(tc, test_bad_keys);
+	tcase_add_test(tc, test_crowd_has_one_key);
 	tcase_add_test(tc, test_no_folder);
 	tcase_add_test(tc, test_folders);
 	tcase_add_test(tc, test_read_only_folder);

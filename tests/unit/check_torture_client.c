@@ -1,4 +1,4 @@
-/* layer: front, fakes: loop upstream upstream_script fleet */
+/* layer: front, fakes: loop upstream upstream_script upstream_ask fleet */
 /* SPDX-License-Identifier: MIT */
 /*
  * A client of each era through a day's work, in which memory fails at one place: every
