@@ -21,7 +21,8 @@ enum cli_exit {
 	CLI_USAGE = 2,	    /* the command line is wrong */
 	CLI_CONF = 3,	    /* the file of upstreams is wrong */
 	CLI_PARAMS = 4,	    /* unknown tool, or arguments that it does not take */
-	CLI_UPSTREAM = 5,   /* the upstream failed, or no answer came in time */
+	CLI_UPSTREAM = 5,   /* the upstream failed, no answer came in time, or what
+			     * was to be printed could not be */
 	CLI_NOTHING = 6	    /* not one tool could be listed */
 };
 
@@ -50,6 +51,10 @@ unsigned cli_width(FILE *out);
 unsigned cli_text_columns(const char *s, size_t n);
 /* Prints at most columns of s (0: all) on one line, control bytes as '?'. */
 void cli_print_cut(FILE *out, const char *s, size_t n, unsigned columns);
+
+/* Gets out what was printed; says on err what kept it, unless that is a reader who has
+ * gone. Returns code, but CLI_UPSTREAM for CLI_OK if something was lost. */
+int cli_flush(FILE *out, FILE *err, int code);
 
 /* Starts the exchange; rfd and wfd (may be equal) are taken. done comes once, never
  * before cli_new has returned; the cli may be freed in it. */

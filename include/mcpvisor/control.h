@@ -4,7 +4,7 @@
  * {"ok": true, ...} or {"ok": false, "error": TEXT, "reason": WORD}. Only root and our
  * own user get answers to what changes anything; others that the socket's mode lets in
  * may look. Requests are answered in their order, the next one when the last answer has
- *left.
+ * left.
  *
  *	status				the members of control_ops.put_status
  *	version				"version", "pid"
@@ -32,9 +32,10 @@ struct loop;
 
 /* Where the service of the machine has it. */
 #define CONTROL_SYSTEM_PATH "/run/mcpvisor/control.sock"
-/* Connections, the time that each has for a request or to take an answer, and a
- * request's longest line. */
+/* Connections in all and of other users than root and ours, the time that each has for a
+ * request or to take an answer, and a request's longest line. */
 #define CONTROL_CONNECTIONS   16
+#define CONTROL_OTHERS	      8
 #define CONTROL_WAIT_MS	      10000
 #define CONTROL_REQUEST_BYTES (64u * 1024)
 
@@ -72,6 +73,8 @@ void control_free(struct control *c); /* NULL is allowed */
  * out is a buffer for the text. */
 const char *control_default_path(char *out, size_t size);
 
+/* Whether somebody listens there, as far as that can be said without a wait. */
+bool control_is_there(const char *path);
 /* The other side, for the command line; blocking, for at most 5 seconds (30 for a
  * reload). Connects, sends the request (a JSON object without a line break), gives the
  * answer's line (a JSON object) in reply, whatever it says. MV_CLOSED: nobody is there;

@@ -19,6 +19,9 @@ struct expand_env {
 	void *arg;
 	const char *dir;	 /* relative files start here; NULL: the working folder */
 	const char *credentials; /* folder; NULL: $CREDENTIALS_DIRECTORY */
+	/* Told of each file before it is read. NULL: nobody is. */
+	void (*on_file)(const char *path, void *file_arg);
+	void *file_arg;
 };
 extern const struct expand_env expand_env_process;
 
@@ -49,9 +52,10 @@ enum mv_err expand_env_file(
  * same way; patterns is NULL-terminated, or NULL. */
 void expand_env_pass(char *const *ours, char *const *patterns, char ***v, size_t *n);
 
-/* Opens a regular file, or one of the kind that also names (S_IFCHR for /dev/null), to
- * read it to its end without a wait: a reload reads it too. -1, and *fault says why not.
- */
-int expand_open_file(const char *path, mode_t also, const char **fault);
+/* Takes in a regular file, or one of the kind that also names (S_IFCHR for /dev/null), of
+ * at most max bytes: *text of *n bytes, NUL behind, for mem_free_secret. Never waits, as
+ * a reload reads too. Returns NULL, or else why not, with *text NULL. */
+const char *expand_read_file(const char *path, mode_t also, size_t max, char **text,
+    size_t *n) MCPVISOR_MUST_CHECK;
 
 #endif

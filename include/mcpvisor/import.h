@@ -15,11 +15,14 @@ struct import_result {
 	size_t n;
 	char **warnings; /* one line each: unknown members and the like */
 	size_t n_warnings;
+	/* Texts of v that are shown, but came from somewhere else than the file. */
+	const char **secrets;
+	size_t n_secrets;
 };
 
 /* Parses text (n bytes) of file name (for messages). MV_CONF with *et filled
  * (file, line, message) when the file as a whole is no use: then *r is empty. An
- * entry that cannot run (unset variable, remote, no command) is in the result with
+ * entry that cannot run (unset variable, neither command nor URL) is in the result with
  * its broken set. Relative files start at the folder in name file, which then wins over
  * env's. Frees nothing of the caller's; end *r with import_free. */
 enum mv_err import_parse(const char *file, const char *text, size_t n,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a service manager is told: sd_notify(3), without its library. Without
- * $NOTIFY_SOCKET all of it does nothing.
+ * $NOTIFY_SOCKET all of it does nothing. A manager that is busy hears it later, the
+ * newest in place of what it missed.
  */
 #ifndef MCPVISOR_NOTIFY_H
 #define MCPVISOR_NOTIFY_H
@@ -16,7 +17,5 @@ void notify_free(struct notify *n); /* NULL is allowed, here and below */
 void notify_ready(struct notify *n);
 void notify_reloading(struct notify *n); /* until notify_ready */
 void notify_stopping(struct notify *n);
-/* One line for people (systemctl status). */
-void notify_status(struct notify *n, const char *text);
 
 #endif

@@ -13,9 +13,12 @@
 #include "mcpvisor/log.h"
 #include "mcpvisor/mem.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <jansson.h>
 
@@ -33,7 +36,8 @@ app_usage(FILE *to)
 		    o->metavar ? " " : "", o->metavar ? o->metavar : "", o->help);
 	fprintf(to, "\nexit codes: 0 success, 1 the tool reported an error or the check "
 		    "found one, 2 usage,\n3 configuration, 4 unknown tool or invalid "
-		    "arguments, 5 upstream or daemon failed,\n6 nothing listed\n");
+		    "arguments, 5 upstream or daemon failed,\nor the output was "
+		    "not taken, 6 nothing listed\n");
 }
 
 bool
@@ -44,10 +48,21 @@ app_usage_error(const struct app *a, const char *text, const char *what)
 	return false;
 }
 
+int
+app_no_loop(const struct app *a)
+{
+	fprintf(stderr, "mcpvisor %s: cannot set up the event loop\n", a->command->name);
+	return CLI_UPSTREAM;
+}
+
 static int
 run_demo(struct app *a)
 {
-	return demo_run(a->argv[0]);
+	int code = demo_run(a->argv[0]);
+
+	if (code == CLI_USAGE)
+		(void)app_usage_error(a, "the demo is legacy or modern, not", a->argv[0]);
+	return code;
 }
 
 static int
@@ -312,32 +327,70 @@ app_command_has(const struct command *c, const char *name)
 	return at != NULL;
 }
 
+bool
+app_option_has_value(const struct command *c, const struct app_option *o)
+{
+	return o->metavar != NULL || (o->set == set_json && c->takes == takes_tool);
+}
+
+/* Of what was given nothing may be silently of no effect. */
+static bool
+app_agrees(const struct app *a)
+{
+	bool has_file = a->conf_file != NULL || a->mcp_json != NULL;
+
+	if (a->demo && has_file)
+		return app_usage_error(
+		    a, "--demo is in place of files, not beside them", NULL);
+	if (a->socket != NULL && a->command->run == run_cli && (a->demo || has_file))
+		return app_usage_error(a,
+		    "--socket means the running daemon, which has its own servers", NULL);
+	return true;
+}
+
+/* A short option, of which there are none, may be one of several in a word. */
+static bool
+app_unknown_option(const struct app *a, const char *word)
+{
+	const char letter[] = {'-', (char)optopt, '\0'};
+
+	return app_usage_error(
+	    a, "unknown option, or its value is missing", optopt != 0 ? letter : word);
+}
+
 /* Options may stand anywhere before "--"; everything after it is an argument. */
 static bool
 app_parse(struct app *a, int argc, char **argv)
 {
-	bool call = strcmp(a->command->name, "call") == 0;
 	struct option longs[N_OPTIONS + 1] = {{.name = NULL}};
 	int i, which = 0;
 
 	for (size_t k = 0; k < N_OPTIONS; k++) {
 		longs[k].name = app_options[k].name;
-		longs[k].has_arg = app_options[k].metavar != NULL ||
-					   (call && app_options[k].set == set_json)
+		longs[k].has_arg = app_option_has_value(a->command, &app_options[k])
 				       ? required_argument
 				       : no_argument;
 	}
 	opterr = 0;
 	while ((i = getopt_long(argc, argv, "", longs, &which)) != -1) {
 		if (i != 0 || !app_command_has(a->command, app_options[which].name))
-			return app_usage_error(a,
-			    "unknown option, or its value is missing", argv[optind - 1]);
+			return app_unknown_option(a, argv[optind - 1]);
 		if (!app_options[which].set(a, optarg))
 			return false;
 	}
 	a->argv = argv + optind;
 	a->argc = argc - optind;
-	return a->command->takes(a);
+	return app_agrees(a) && a->command->takes(a);
+}
+
+/* Whoever starts us with one of them closed means that nobody is there; left so, the next
+ * socket or file would get its number, and what is written there would go into that. */
+static void
+app_open_standard(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+			(void)!open("/dev/null", O_RDWR);
 }
 
 int
@@ -346,6 +399,7 @@ app_main(int argc, char **argv)
 	struct app a = {.level = LOG_LV_INFO};
 	const char *name = argc > 1 ? argv[1] : "";
 
+	app_open_standard();
 	/* Before anything of jansson's: its memory counts as ours. */
 	json_set_alloc_funcs(mem_lib_alloc, mem_free);
 	mem_keep_large();
@@ -368,5 +422,5 @@ app_main(int argc, char **argv)
 	log_open(a.level);
 	if (!app_parse(&a, argc - 1, argv + 1))
 		return CLI_USAGE;
-	return a.command->run(&a);
+	return cli_flush(stdout, stderr, a.command->run(&a));
 }

@@ -10,6 +10,7 @@
 
 #include "mcpvisor/caps.h"
 #include "mcpvisor/catalog.h"
+#include "mcpvisor/curl_loop.h"
 #include "mcpvisor/log.h"
 #include "mcpvisor/loop.h"
 #include "mcpvisor/mem.h"
@@ -46,8 +47,10 @@ check_add(struct check *k, bool is_error, const char *fmt, ...)
 	(void)vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
 	k->n_errors += is_error;
-	/* Names come from upstreams: LOG_ESC has made them text. */
+	/* Names of upstreams are text by LOG_ESC; those of files may be anything. */
 	t = json_string(what);
+	if (t == NULL)
+		t = json_string(LOG_ESC(what, strlen(what)));
 	(void)json_array_append_new(k->findings,
 	    json_pack("{s:s, s:o?}", "level", is_error ? "error" : "note", "text", t));
 }
@@ -95,36 +98,55 @@ on_finding(void *arg, const struct catalog_finding *f)
 	}
 }
 
-/* Names that a client which puts prefix bytes in front would cut or refuse. */
+/* Whether a view before this one shows the tool as well. */
+static bool
+check_is_told(struct catalog *c, unsigned view, const struct buf *name)
+{
+	const struct route *r = catalog_find(
+	    c, view, LIST_TOOLS, (struct jtext){.p = name->data, .n = name->len});
+
+	return r != NULL && (r->views & ((1u << view) - 1)) != 0;
+}
+
+static void
+check_name(struct check *k, const struct buf *name, unsigned long prefix)
+{
+	size_t limit = 0;
+
+	for (size_t i = N_LIMITS; i-- > 0;)
+		if (name->len + prefix > client_limits[i] && limit == 0)
+			limit = client_limits[i];
+	if (limit == 0)
+		return;
+	check_add(k, false,
+	    "%s has %zu characters, with %lu in front %lu: over the %zu that "
+	    "clients take",
+	    LOG_ESC(name->data, name->len), name->len, prefix,
+	    (unsigned long)name->len + prefix, limit);
+}
+
+/* Names that a client which puts prefix bytes in front would cut or refuse, whatever
+ * profile shows them. */
 static void
 check_prefix(struct check *k, unsigned long prefix)
 {
 	struct catalog *c = gateway_catalog(k->gateway);
+	unsigned view = 0;
 	struct json_iter it;
-	struct jtext def, name;
-	struct buf text;
+	struct jtext def;
+	struct buf name;
 
-	buf_init(&text, CAP_URI_BYTES);
-	json_iter_init(&it, catalog_body(c, 0, LIST_TOOLS));
-	while (json_next_element(&it, &def)) {
-		size_t limit = 0;
-
-		name = json_member(def, "name");
-		buf_reset(&text);
-		if (!json_string_decode(name, &text))
-			continue;
-		for (size_t i = N_LIMITS; i-- > 0;)
-			if (text.len + prefix > client_limits[i] && limit == 0)
-				limit = client_limits[i];
-		if (limit == 0)
-			continue;
-		check_add(k, false,
-		    "%s has %zu characters, with %lu in front %lu: over the %zu that "
-		    "clients take",
-		    LOG_ESC(text.data, text.len), text.len, prefix,
-		    (unsigned long)text.len + prefix, limit);
-	}
-	buf_fini(&text);
+	buf_init(&name, CAP_URI_BYTES);
+	do {
+		json_iter_init(&it, catalog_body(c, view, LIST_TOOLS));
+		while (json_next_element(&it, &def)) {
+			buf_reset(&name);
+			if (json_string_decode(json_member(def, "name"), &name) &&
+			    !check_is_told(c, view, &name))
+				check_name(k, &name, prefix);
+		}
+	} while (++view < k->fleet->n_profiles);
+	buf_fini(&name);
 }
 
 static void
@@ -214,6 +236,7 @@ run_check(struct app *a)
 	struct check k = {.a = a, .findings = json_array()};
 	struct loop *loop = loop_new();
 	struct spawner *spawner = loop ? spawner_new(loop) : NULL;
+	struct curl_loop *curl = NULL;
 	struct gateway_opts go = {.on_made = on_made, .arg = &k};
 	struct conf_errors e;
 
@@ -222,10 +245,16 @@ run_check(struct app *a)
 	k.fleet = fleet_load(a, &e);
 	check_errors(&k, &e);
 	conf_errors_free(&e);
+	if (spawner == NULL)
+		check_add(&k, true, "cannot set up the event loop");
 	if (k.fleet != NULL && spawner != NULL) {
 		k.state = state_open_to_look(k.fleet->conf->state.dir);
 		fleet_put_opts(k.fleet, &go);
-		k.gateway = gateway_new(loop, spawner, &go);
+		curl = curl_loop_new(loop);
+		k.gateway = gateway_new(
+		    &(struct upstream_env){
+			.loop = loop, .spawner = spawner, .curl = curl},
+		    &go);
 		check_fleet(&k);
 	}
 	if (a->json)
@@ -235,6 +264,7 @@ run_check(struct app *a)
 	else
 		check_print(&k);
 	gateway_free(k.gateway);
+	curl_loop_free(curl);
 	state_close(k.state);
 	fleet_free(k.fleet);
 	if (spawner != NULL)

@@ -113,8 +113,8 @@ zsh_arguments(const struct command *c, const char *words)
 		if (!app_command_has(c, o->name))
 			continue;
 		(void)printf(" '*--%s", o->name);
-		if (o->metavar != NULL)
-			(void)printf(":%s:", o->metavar);
+		if (app_option_has_value(c, o))
+			(void)printf(":%s:", o->metavar != NULL ? o->metavar : "VALUE");
 		if (o->complete != NULL && strcmp(o->complete, "file") == 0)
 			(void)printf("_files");
 		else if (o->complete != NULL)
@@ -177,7 +177,7 @@ complete_fish(void)
 			    c->name, o->name);
 			if (o->complete != NULL && strcmp(o->complete, "file") == 0)
 				(void)printf(" -r -F");
-			else if (o->metavar != NULL)
+			else if (app_option_has_value(c, o))
 				(void)printf(" -x");
 			if (o->complete != NULL && strcmp(o->complete, "file") != 0)
 				(void)printf(" -a '%s'", o->complete);

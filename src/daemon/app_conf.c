@@ -14,10 +14,24 @@
 #include "mcpvisor/log.h"
 #include "mcpvisor/mem.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+/* One that is there and leads nowhere is not passed over: what it was to say would be
+ * missing without a word. A folder that may not be looked into may be somebody else's
+ * home. */
+static bool
+conf_is_there(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 ||
+	       (errno != ENOENT && errno != ENOTDIR && errno != EACCES);
+}
 
 bool
 app_find_conf(struct app *a)
@@ -33,10 +47,10 @@ app_find_conf(struct app *a)
 	if (home != NULL && home[0] == '/') {
 		(void)snprintf(
 		    a->found, sizeof(a->found), "%s%s/mcpvisor/mcpvisor.conf", home, sub);
-		if (access(a->found, F_OK) == 0)
+		if (conf_is_there(a->found))
 			a->conf_file = a->found;
 	}
-	if (a->conf_file == NULL && access("/etc/mcpvisor/mcpvisor.conf", F_OK) == 0)
+	if (a->conf_file == NULL && conf_is_there("/etc/mcpvisor/mcpvisor.conf"))
 		a->conf_file = "/etc/mcpvisor/mcpvisor.conf";
 	return a->conf_file != NULL;
 }

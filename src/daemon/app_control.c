@@ -15,40 +15,21 @@
 #include "mcpvisor/mem.h"
 
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include <jansson.h>
-
-static bool
-control_answers(const char *path)
-{
-	struct sockaddr_un to = {.sun_family = AF_UNIX};
-	bool ok;
-	int fd;
-
-	if (strlen(path) >= sizeof(to.sun_path))
-		return false;
-	memcpy(to.sun_path, path, strlen(path) + 1);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	ok = fd >= 0 && connect(fd, (const struct sockaddr *)&to, sizeof(to)) == 0;
-	if (fd >= 0)
-		(void)close(fd);
-	return ok;
-}
 
 const char *
 app_control_path(const struct app *a, char *out, size_t size)
 {
-	const char *path = a->socket ? a->socket : control_default_path(out, size);
+	const char *path = control_default_path(out, size);
 
-	if (path != NULL && control_answers(path))
+	/* Of one that was named its own error says most. */
+	if (a->socket != NULL)
+		return a->socket;
+	if (path != NULL && control_is_there(path))
 		return path;
 	/* A user may ask the service of the machine as well. */
-	if (a->socket == NULL && control_answers(CONTROL_SYSTEM_PATH))
-		return CONTROL_SYSTEM_PATH;
-	return NULL;
+	return control_is_there(CONTROL_SYSTEM_PATH) ? CONTROL_SYSTEM_PATH : NULL;
 }
 
 /* The answer's object, or NULL after its error was printed; *code says what to exit
@@ -66,9 +47,10 @@ control_say(struct app *a, json_t *request, int *code)
 	*code = CLI_UPSTREAM;
 	buf_init(&reply, CAP_CONTROL_BYTES);
 	if (path == NULL) {
-		fprintf(stderr, "mcpvisor %s: no daemon answers%s%s\n", a->command->name,
-		    a->socket ? " at " : "; --socket PATH names its control socket",
-		    a->socket ? a->socket : "");
+		fprintf(stderr,
+		    "mcpvisor %s: no daemon answers; --socket PATH names its control "
+		    "socket\n",
+		    a->command->name);
 	} else if (line == NULL || control_ask(path, line, &reply, &et) != MV_OK) {
 		fprintf(stderr, "mcpvisor %s: %s\n", a->command->name, et.message);
 	} else {

@@ -46,14 +46,15 @@ struct command {
 
 /* One row an option of the command line. */
 struct app_option {
-	const char *name, *metavar; /* metavar NULL: it takes no value */
+	const char *name, *metavar; /* metavar NULL: see app_option_has_value */
 	bool (*set)(struct app *a, const char *value);
 	const char *help;
-	const char *complete; /* "file", "dir", or the words that it takes; NULL */
+	const char *complete; /* "file", or the words that it takes; NULL */
 };
 extern const struct command app_commands[];
 extern const struct app_option app_options[];
 bool app_command_has(const struct command *c, const char *option);
+bool app_option_has_value(const struct command *c, const struct app_option *o);
 
 /* app_conf.c */
 
@@ -91,11 +92,14 @@ int run_check(struct app *a);
 int run_status(struct app *a);
 int run_restart(struct app *a);
 int run_reload(struct app *a);
-/* The daemon's control socket that answers; NULL: none does. out has size bytes. */
+/* The daemon's control socket: the one that was named, else one that answers; NULL: none
+ * does. out has size bytes. */
 const char *app_control_path(const struct app *a, char *out, size_t size);
 /* app_complete.c */
 int run_completion(struct app *a);
 
 bool app_usage_error(const struct app *a, const char *text, const char *what);
+/* Says that the system refuses what an event loop needs. CLI_UPSTREAM. */
+int app_no_loop(const struct app *a);
 
 #endif

@@ -47,6 +47,34 @@ reload_log(enum log_level level, const char *event, const struct buf *text)
 	}
 }
 
+/* Whether a line is about an endpoint: "+ listen.", "~ listen.". */
+static bool
+reload_has_listen(const struct buf *text)
+{
+	const char *p = text->data, *end = text->len ? p + text->len : p;
+
+	while (end - p > 8 && memcmp(p + 1, " listen", 7) != 0) {
+		p = memchr(p, '\n', (size_t)(end - p));
+		p = p != NULL ? p + 1 : end;
+	}
+	return end - p > 8;
+}
+
+/* A difference that is longer than its buffer ends with a whole line, and says so. */
+static void
+reload_end_text(struct buf *text)
+{
+	static const char more[] = "(more does not fit)\n";
+
+	if (text->err == MV_OK)
+		return;
+	text->err = MV_OK;
+	while (text->len > 0 && (text->data[text->len - 1] != '\n' ||
+				    text->max - text->len < sizeof(more)))
+		text->len--;
+	buf_add_str(text, more);
+}
+
 static enum mv_err
 reload_refuse(const struct buf *text, enum mv_err err)
 {
@@ -99,7 +127,7 @@ reload_apply(struct server *s, struct fleet *f)
 	struct gateway_apply_opts go = {.drain_ms = f->conf->reload_drain_ms};
 	struct fleet *was = s->fleet;
 
-	server_put_endpoint_opts(s, f, &eo);
+	server_put_endpoint_opts(f, &eo);
 	endpoint_http_set_opts(s->endpoint, &eo);
 	fleet_settle(s->a, f);
 	client_log_calls(f->conf->log.calls);
@@ -154,8 +182,8 @@ server_reload(struct server *s, bool dry_run, struct buf *text)
 	if (f == NULL)
 		return dry_run ? MV_CONF : reload_refuse(text, MV_CONF);
 	(void)conf_diff(s->fleet->conf, f->conf, text);
-	if (s->a->listen[0] != NULL && text->len > 0 &&
-	    memmem(text->data, text->len, " listen", 7) != NULL)
+	reload_end_text(text);
+	if (s->a->listen[0] != NULL && reload_has_listen(text))
 		buf_add_str(
 		    text, "(--listen is in force: rows of listen are not used)\n");
 	if (dry_run) {

@@ -11,6 +11,7 @@
 
 #include "mcpvisor/client.h"
 #include "mcpvisor/control.h"
+#include "mcpvisor/curl_loop.h"
 #include "mcpvisor/endpoint_stdio.h"
 #include "mcpvisor/gateway.h"
 #include "mcpvisor/log.h"
@@ -29,6 +30,7 @@ struct runner {
 	struct fleet *fleet;
 	struct loop *loop;
 	struct spawner *spawner;
+	struct curl_loop *curl;
 	struct state *state; /* NULL: nothing is recalled or kept */
 	struct gateway *gateway;
 	struct endpoint_stdio *endpoint;
@@ -76,16 +78,22 @@ static int
 runner_setup(struct runner *r, int rfd, int wfd)
 {
 	struct endpoint_stdio_opts eo = endpoint_stdio_defaults;
-	struct gateway_opts go = {.on_made = on_made, .on_memory = on_memory, .arg = r};
+	struct gateway_opts go = {.on_made = on_made,
+	    .on_memory = on_memory,
+	    .arg = r,
+	    .one_client = true,
+	    .can_ask = true};
 
 	r->loop = loop_new();
 	r->spawner = r->loop ? spawner_new(r->loop) : NULL;
-	if (r->spawner == NULL) {
-		fprintf(stderr, "mcpvisor: cannot set up the event loop\n");
-		return CLI_UPSTREAM;
-	}
+	if (r->spawner == NULL)
+		return app_no_loop(r->a);
 	fleet_put_opts(r->fleet, &go);
-	r->gateway = gateway_new(r->loop, r->spawner, &go);
+	r->curl = curl_loop_new(r->loop);
+	r->gateway = gateway_new(
+	    &(struct upstream_env){
+		.loop = r->loop, .spawner = r->spawner, .curl = r->curl},
+	    &go);
 	if (!gateway_view(r->gateway, r->a->profile, &eo.view)) {
 		fprintf(stderr, "mcpvisor %s: no such profile: %s\n", r->a->command->name,
 		    r->a->profile);
@@ -98,7 +106,7 @@ runner_setup(struct runner *r, int rfd, int wfd)
 	return loop_on_signal(r->loop, SIGTERM, on_signal, r) &&
 		       loop_on_signal(r->loop, SIGINT, on_signal, r)
 		   ? CLI_OK
-		   : CLI_UPSTREAM;
+		   : app_no_loop(r->a);
 }
 
 static void
@@ -107,6 +115,7 @@ runner_end(struct runner *r)
 	cli_free(r->client);
 	endpoint_stdio_free(r->endpoint);
 	gateway_free(r->gateway);
+	curl_loop_free(r->curl);
 	if (r->spawner != NULL)
 		spawner_free(r->spawner);
 	loop_free(r->loop);
@@ -216,7 +225,7 @@ cli_daemon(struct runner *r, const char *path)
 	r->loop = loop_new();
 	if (r->loop == NULL) {
 		(void)close(fd);
-		return CLI_UPSTREAM;
+		return app_no_loop(r->a);
 	}
 	r->code = CLI_UPSTREAM;
 	r->client = cli_new(r->loop, &r->a->cli, fd, fd, on_cli_done, r);
@@ -242,11 +251,6 @@ run_cli(struct app *a)
 		return code;
 	if (a->socket != NULL || (!a->demo && !a->conf_file && !a->mcp_json))
 		path = app_control_path(a, text, sizeof(text));
-	if (a->socket != NULL && path == NULL) {
-		fprintf(stderr, "mcpvisor %s: no daemon answers at %s\n",
-		    a->command->name, a->socket);
-		return CLI_UPSTREAM;
-	}
 	if (path == NULL && !a->demo && a->mcp_json == NULL)
 		(void)app_find_conf(a);
 	code = path != NULL ? cli_daemon(&r, path) : cli_own(&r);

@@ -16,6 +16,7 @@
 #include "mcpvisor/client.h"
 #include "mcpvisor/clock.h"
 #include "mcpvisor/control.h"
+#include "mcpvisor/curl_loop.h"
 #include "mcpvisor/listener.h"
 #include "mcpvisor/log.h"
 #include "mcpvisor/loop.h"
@@ -25,6 +26,7 @@
 #include "mcpvisor/spawn.h"
 #include "mcpvisor/state.h"
 
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -179,12 +181,10 @@ server_rows(
 }
 
 void
-server_put_endpoint_opts(
-    const struct server *s, const struct fleet *f, struct endpoint_http_opts *o)
+server_put_endpoint_opts(const struct fleet *f, struct endpoint_http_opts *o)
 {
 	const struct conf *c = f->conf;
 
-	(void)s;
 	o->http = http_server_defaults;
 	o->http.connections_max = c->limits.connections_max;
 	o->http.pipeline_max = c->limits.pipeline_max;
@@ -301,6 +301,19 @@ static const struct control_ops control_callbacks = {
     .take_mcp = on_take_mcp,
 };
 
+/* path, or what it is from here; its socket wants an absolute one. */
+static const char *
+serve_absolute(const char *path, char *out, size_t size)
+{
+	char here[PATH_MAX];
+
+	if (path == NULL || path[0] == '\0' || path[0] == '/' ||
+	    getcwd(here, sizeof(here)) == NULL)
+		return path;
+	(void)snprintf(out, size, "%s/%s", here, path);
+	return out;
+}
+
 /* A socket that was asked for must be there; the default one is a convenience. */
 static bool
 serve_control(struct server *s)
@@ -310,10 +323,11 @@ serve_control(struct server *s)
 		   *path = asked;
 	struct control_opts o = {.mode = c->control.mode, .group = c->control.group};
 	struct mv_errtext et = {.line = 0};
-	char text[512];
+	char text[512], whole[PATH_MAX + 512];
 
 	if (path == NULL)
 		path = control_default_path(text, sizeof(text));
+	path = serve_absolute(path, whole, sizeof(whole));
 	if (path == NULL || path[0] == '\0')
 		return true;
 	o.path = path;
@@ -380,22 +394,25 @@ serve_setup(struct server *s)
 	struct gateway_opts go = {.on_made = on_made,
 	    .on_memory = on_memory,
 	    .on_released = server_on_released,
-	    .arg = s};
+	    .arg = s,
+	    .can_ask = true};
 
 	s->loop = loop_new();
 	s->spawner = s->loop ? spawner_new(s->loop) : NULL;
-	if (s->spawner == NULL) {
-		fprintf(stderr, "mcpvisor: cannot set up the event loop\n");
-		return CLI_UPSTREAM;
-	}
+	if (s->spawner == NULL)
+		return app_no_loop(s->a);
 	s->state = state_open(s->fleet->conf->state.dir);
 	state_key(s->state, &eo.key);
 	eo.mark_gone = state_mark_gone;
 	eo.is_gone = state_is_gone;
 	eo.gone_arg = s->state;
-	server_put_endpoint_opts(s, s->fleet, &eo);
+	server_put_endpoint_opts(s->fleet, &eo);
 	fleet_put_opts(s->fleet, &go);
-	s->gateway = gateway_new(s->loop, s->spawner, &go);
+	s->curl = curl_loop_new(s->loop);
+	s->gateway = gateway_new(
+	    &(struct upstream_env){
+		.loop = s->loop, .spawner = s->spawner, .curl = s->curl},
+	    &go);
 	/* Not before what is still wanted has been recalled, which makes it used. */
 	timer_init(&s->sweep, s->loop, on_sweep, s);
 	on_sweep(s);
@@ -405,7 +422,7 @@ serve_setup(struct server *s)
 	if (!loop_on_signal(s->loop, SIGTERM, on_stop_signal, s) ||
 	    !loop_on_signal(s->loop, SIGINT, on_stop_signal, s) ||
 	    !loop_on_signal(s->loop, SIGHUP, on_reload_signal, s))
-		return CLI_UPSTREAM;
+		return app_no_loop(s->a);
 	return serve_control(s) && serve_listen(s) ? CLI_OK : CLI_CONF;
 }
 
@@ -417,6 +434,7 @@ serve_end(struct server *s)
 	notify_free(s->notify);
 	endpoint_http_free(s->endpoint);
 	gateway_free(s->gateway);
+	curl_loop_free(s->curl);
 	if (s->spawner != NULL)
 		spawner_free(s->spawner);
 	loop_free(s->loop);
@@ -487,7 +505,9 @@ run_connect(struct app *a)
 
 	if (o.path == NULL)
 		o.path = APP_SOCKET_PATH;
-	if (c.loop == NULL || relay_new(c.loop, &o, &c.relay, &et) != MV_OK)
+	if (c.loop == NULL)
+		return app_no_loop(a);
+	if (relay_new(c.loop, &o, &c.relay, &et) != MV_OK)
 		fprintf(stderr, "mcpvisor connect: %s\n", et.message);
 	else
 		code = loop_run(c.loop);

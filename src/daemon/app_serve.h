@@ -16,6 +16,7 @@ struct server {
 	    **old_tail; /* what the gateway has not let go of, oldest first */
 	struct loop *loop;
 	struct spawner *spawner;
+	struct curl_loop *curl;
 	struct gateway *gateway;
 	struct endpoint_http *endpoint;
 	struct state *state;
@@ -32,8 +33,7 @@ struct server {
 /* Serves where f and the command line say. False with *et: an address says no, and
  * nothing has changed but for views that were reserved. */
 bool server_listen(struct server *s, const struct fleet *f, struct mv_errtext *et);
-void server_put_endpoint_opts(
-    const struct server *s, const struct fleet *f, struct endpoint_http_opts *o);
+void server_put_endpoint_opts(const struct fleet *f, struct endpoint_http_opts *o);
 
 /* app_reload.c */
 

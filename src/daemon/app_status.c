@@ -12,6 +12,7 @@
 
 #include "mcpvisor/cli.h"
 #include "mcpvisor/clock.h"
+#include "mcpvisor/curl_loop.h"
 #include "mcpvisor/mem.h"
 #include "mcpvisor/metrics.h"
 
@@ -71,20 +72,31 @@ status_of_lists(const struct upstream *u)
 	return o;
 }
 
+/* Of a remote one: where it is, and nothing of its path, which may be a secret. */
+static json_t *
+status_of_origin(const struct upstream_conf *conf)
+{
+	struct url_origin o;
+
+	if (conf->url == NULL || !url_read_origin(conf->url, &o))
+		return json_null();
+	return json_sprintf("%s://%s:%u", o.scheme, o.host, (unsigned)o.port);
+}
+
 static json_t *
 status_of_upstream(const struct gateway *g, const struct upstream *u)
 {
 	struct upstream_stats st = gateway_stats(g, u);
 
-	return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+	return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
 			 "s:{s:o, s:o, s:o}, s:o}",
 	    "name", text(upstream_name(u)), "state",
 	    upstream_state_text(upstream_state(u)), "reason", text(upstream_reason(u)),
 	    "state_ms", number(st.state_ms), "pid",
-	    st.pid > 0 ? number((uint64_t)st.pid) : json_null(), "restarts",
-	    number(st.restarts), "next_start_ms",
-	    st.next_ms > 0 ? number(st.next_ms) : json_null(), "revision",
-	    text(upstream_revision_text(u)), "instances",
+	    st.pid > 0 ? number((uint64_t)st.pid) : json_null(), "url",
+	    status_of_origin(upstream_conf_of(u)), "restarts", number(st.restarts),
+	    "next_start_ms", st.next_ms > 0 ? number(st.next_ms) : json_null(),
+	    "revision", text(upstream_revision_text(u)), "instances",
 	    number(gateway_count_instances(g, u)), "lists", status_of_lists(u), "calls",
 	    status_of_calls(&st, gateway_in_flight(g, u)), "queue", "held",
 	    number(st.held), "held_bytes", number(st.held_bytes), "out_bytes",
@@ -249,6 +261,8 @@ print_upstream(const json_t *u, FILE *out, unsigned name_width, unsigned width)
 	if (json_is_integer(json_object_get(u, "pid")))
 		(void)snprintf(
 		    pid, sizeof(pid), "%" JSON_INTEGER_FORMAT, at(u, "pid", NULL));
+	else if (json_is_string(json_object_get(u, "url")))
+		(void)snprintf(pid, sizeof(pid), "remote");
 	(void)snprintf(n[0], 24, "%" JSON_INTEGER_FORMAT, at(calls, "total", NULL));
 	(void)snprintf(
 	    n[1], 24, "%" JSON_INTEGER_FORMAT, at(calls, "transport", "failed"));

@@ -234,12 +234,12 @@ expand_env_file(const char *path, char ***v, size_t *n, struct mv_errtext *et)
 	char *text;
 	int line = 0;
 
-	fault = expand_read_file(path, &text, &len);
+	fault = expand_read_text(path, &text, &len);
 	if (!fault) {
 		size_t bom = strncmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
 
 		fault = env_take_text(text + bom, v, n, &line);
-		expand_free_file(text, len);
+		mem_free_secret(text, len);
 	}
 	if (!fault)
 		return MV_OK;

@@ -47,7 +47,7 @@ struct cli {
 	uint64_t give_up_ms;
 	struct timer recheck;
 	struct deferred finish;
-	enum cli_exit code;
+	int code;
 	void (*done)(void *arg, int exit_code);
 	void *done_arg;
 };
@@ -58,9 +58,8 @@ cli_finish(struct cli *c, enum cli_exit code)
 	if (c->state == CLI_ST_DONE)
 		return;
 	c->state = CLI_ST_DONE;
-	c->code = code;
 	timer_clear(&c->recheck);
-	fflush(c->opts.out);
+	c->code = cli_flush(c->opts.out, c->opts.err, code);
 	fflush(c->opts.err);
 	deferred_ask(&c->finish);
 }

@@ -227,9 +227,12 @@ cli_print_unknown(const struct cli_opts *o, const struct cli_list *l)
 	fprintf(o->err, "mcpvisor: unknown tool \"%s\"", o->tool);
 	for (size_t rank = 0; rank <= limit; rank++) {
 		for (size_t i = 0; i < l->n && printed < NEAR_MAX; i++) {
-			if (name_rank(l->v[i].name, o->tool) == rank)
-				fprintf(o->err, "%s%s",
-				    printed++ ? ", " : "; near: ", l->v[i].name);
+			const char *name = l->v[i].name;
+
+			if (name_rank(name, o->tool) != rank)
+				continue;
+			fputs(printed++ ? ", " : "; near: ", o->err);
+			cli_print_cut(o->err, name, strlen(name), 0);
 		}
 	}
 	fprintf(o->err, "\nmcpvisor: \"mcpvisor tools\" lists them all\n");

@@ -9,6 +9,7 @@
  */
 #include "cli_priv.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -33,6 +34,19 @@ cli_width(FILE *out)
 	if (fd >= 0 && ioctl(fd, TIOCGWINSZ, &ws) == 0)
 		return ws.ws_col;
 	return 0;
+}
+
+int
+cli_flush(FILE *out, FILE *err, int code)
+{
+	errno = 0;
+	if (fflush(out) == 0 && ferror(out) == 0)
+		return code;
+	if (errno != EPIPE)
+		fprintf(err, "mcpvisor: not all could be written%s%s\n",
+		    errno != 0 ? ": " : "", errno != 0 ? strerror(errno) : "");
+	clearerr(out);
+	return code != CLI_OK ? code : CLI_UPSTREAM;
 }
 
 static char *

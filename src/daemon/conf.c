@@ -200,7 +200,7 @@ conf_load_with(const char *file, const char *mcp_json, const struct expand_env *
     struct conf_errors *e)
 {
 	struct conf_ctx x = {.file = file};
-	const char *wrong = NULL;
+	const char *wrong;
 	char *inside = NULL, *text;
 	struct conf *c = NULL;
 	struct stat st;
@@ -208,7 +208,7 @@ conf_load_with(const char *file, const char *mcp_json, const struct expand_env *
 
 	if (stat(file, &st) == 0 && S_ISDIR(st.st_mode))
 		x.file = inside = conf_file_join(file, "mcpvisor.conf");
-	text = conf_file_read(x.file, CAP_CONF_BYTES, &n, &wrong);
+	wrong = expand_read_file(x.file, S_IFCHR, CAP_CONF_BYTES, &text, &n);
 	/* As an editor leaves it between two steps; a reload would take everything away.
 	 */
 	if (text && n == 0 && stat(x.file, &st) == 0 && S_ISREG(st.st_mode)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files of a conf: reading, names relative to them, and the parse into settings.
+ * Files of a conf: names relative to them, and the parse into settings.
  *
  * Owns: nothing.
  * Driven by: conf.c, conf_import.c.
@@ -8,63 +8,11 @@
  */
 #include "conf_priv.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "mcpvisor/caps.h"
-#include "mcpvisor/expand.h"
 #include "mcpvisor/mem.h"
-
-static enum mv_err
-file_read_all(int fd, size_t max, struct buf *b)
-{
-	char chunk[16384];
-
-	while (b->len <= max) {
-		ssize_t got = read(fd, chunk, sizeof(chunk));
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return MV_SYSTEM;
-		if (got == 0)
-			return MV_OK;
-		buf_add(b, chunk, (size_t)got);
-		if (b->err != MV_OK)
-			return b->err;
-	}
-	return MV_TOO_LONG;
-}
-
-char *
-conf_file_read(const char *file, size_t max, size_t *n, const char **text)
-{
-	int fd = expand_open_file(file, S_IFCHR, text);
-	enum mv_err err;
-	char *data = NULL;
-	struct buf b;
-
-	if (fd < 0)
-		return NULL;
-	buf_init(&b, max + 16384);
-	err = file_read_all(fd, max, &b);
-	if (err == MV_OK) {
-		*n = b.len;
-		data = buf_take(&b, NULL);
-		err = data ? MV_OK : MV_NOMEM;
-	}
-	if (err == MV_SYSTEM)
-		*text = strerror(errno);
-	else if (err != MV_OK)
-		*text =
-		    err == MV_TOO_LONG ? "the file is too long" : mv_err_text(MV_NOMEM);
-	close(fd);
-	buf_fini(&b);
-	return data;
-}
 
 char *
 conf_file_dir(const char *file)

@@ -43,6 +43,16 @@ row_is_default(const struct conf_ctx *x, const struct conf_row *r, const void *m
 	return same;
 }
 
+/* Of "defaults" each upstream takes what is for its kind. */
+static void
+group_other_kind(struct conf_ctx *x, const struct conf_row *r, const config_setting_t *s)
+{
+	if (!x->in_defaults)
+		conf_error(x, (int)config_setting_source_line(s), "is an option of %s",
+		    r->flags & CONF_F_R ? "remote upstreams, and this one is a command"
+					: "commands, and this upstream is remote");
+}
+
 static void group_members(struct conf_ctx *x, enum conf_where scope, const char *prefix,
     const config_setting_t *group);
 
@@ -59,6 +69,8 @@ group_member(struct conf_ctx *x, enum conf_where scope, const char *prefix,
 	if (r && x->in_defaults && (r->flags & CONF_F_O)) {
 		conf_error(x, (int)config_setting_source_line(s),
 		    "is an option of one upstream, not of all");
+	} else if (r && (r->flags & x->other_kind)) {
+		group_other_kind(x, r, s);
 	} else if (r) {
 		member = (char *)x->at[r->where] + r->offset;
 		if (!x->keep_set || row_is_default(x, r, member))

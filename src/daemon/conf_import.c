@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "mcpvisor/caps.h"
 #include "mcpvisor/import.h"
@@ -48,12 +49,12 @@ folder_read_file(struct conf_ctx *x, const char *dir, const char *name)
 	char *file = conf_file_join(dir, name);
 	char *key = mem_xstrndup(name, strlen(name) - strlen(".conf"));
 	struct import_place old = import_enter(x, file, dir);
-	const char *wrong = NULL;
 	config_t cfg;
-	size_t n = 0;
-	char *text = conf_file_read(file, CAP_CONF_BYTES, &n, &wrong);
+	char *text;
+	size_t n;
+	const char *wrong = expand_read_file(file, S_IFCHR, CAP_CONF_BYTES, &text, &n);
 
-	if (!text) {
+	if (wrong) {
 		conf_file_error(x, 0, "%s", wrong);
 	} else {
 		if (conf_file_parse(x, &cfg, text, n))
@@ -137,7 +138,7 @@ import_warn_all(struct conf *c, struct import_result *r)
 	r->n_warnings = 0;
 }
 
-/* Nobody says any more which arguments were expanded. */
+/* All arguments and URLs, as files of clients have secrets in them as they are. */
 static void
 import_mark(struct conf *c, const struct upstream_conf *u)
 {
@@ -145,6 +146,16 @@ import_mark(struct conf *c, const struct upstream_conf *u)
 		if (p != u->argv)
 			conf_mark(c, *p);
 	}
+	if (u->url)
+		conf_mark(c, u->url);
+}
+
+/* Once those that have them are the snapshot's. */
+static void
+import_mark_secrets(struct conf *c, const struct import_result *r)
+{
+	for (size_t i = 0; i < r->n_secrets; i++)
+		conf_mark(c, r->secrets[i]);
 }
 
 /* What an imported server does not say itself is as "defaults" has it. */
@@ -160,8 +171,12 @@ import_finish(struct conf_ctx *x, struct upstream_conf *u, struct conf_extra *ex
 	x->at[CONF_UPSTREAM] = u;
 	x->at[CONF_EXTRA] = extra;
 	x->keep_set = true;
+	x->other_kind = CONF_OTHER_KIND(u);
 	conf_apply_defaults(x);
 	x->keep_set = false;
+	x->other_kind = 0;
+	if (u->url)
+		return;
 	conf_finish_env(x, extra->line);
 	for (char **p = own; p && *p; p++)
 		conf_env_set(&u->own_env, *p, false);
@@ -195,6 +210,7 @@ import_take(struct conf_ctx *x, struct import_result *r)
 		conf_pop(x, old);
 	}
 	r->n = 0;
+	import_mark_secrets(x->c, r);
 	import_warn_all(x->c, r);
 }
 
@@ -205,15 +221,15 @@ import_read_file(struct conf_ctx *x, const char *file, int line)
 	char *dir = conf_file_dir(file);
 	struct import_result r = {.n = 0};
 	struct mv_errtext et = {.line = 0};
-	const char *wrong = NULL;
-	size_t n = 0;
-	char *text = conf_file_read(file, CAP_IMPORT_BYTES, &n, &wrong);
 	struct import_place old;
+	char *text;
+	size_t n;
+	const char *wrong = expand_read_file(file, S_IFCHR, CAP_IMPORT_BYTES, &text, &n);
 
-	if (!text && line > 0)
+	if (wrong && line > 0)
 		conf_file_error(x, line, "mcp_servers: %.300s: %s", file, wrong);
 	old = import_enter(x, file, dir);
-	if (!text && line == 0)
+	if (wrong && line == 0)
 		conf_file_error(x, 0, "%s", wrong);
 	else if (text && import_parse(file, text, n, &x->env, &r, &et) != MV_OK)
 		conf_file_error(x, et.line, "%s", et.message);
@@ -263,6 +279,7 @@ conf_add_import(struct conf *c, struct import_result *r, struct mv_errtext *et)
 		import_mark(c, r->v[i]);
 	}
 	r->n = 0;
+	import_mark_secrets(c, r);
 	conf_sort_marks(c);
 	import_warn_all(c, r);
 	import_free(r);

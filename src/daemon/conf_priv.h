@@ -71,6 +71,8 @@ struct conf_ctx {
 	/* An unset variable leaves the text as it is: of what is not enabled. */
 	bool lenient;
 	bool in_defaults;
+	/* Flags of options that the upstream that is read cannot have. */
+	unsigned other_kind;
 	/* Members that differ from the table's default stay. */
 	bool keep_set;
 };
@@ -96,8 +98,6 @@ void conf_take_errors(struct conf_ctx *x, struct conf_errors *e);
 char *conf_text_prepare(struct conf_ctx *x, const char *text, size_t n);
 
 /* conf_file.c */
-/* Reads a file; NULL, and *text says what is wrong. */
-char *conf_file_read(const char *file, size_t max, size_t *n, const char **text);
 char *conf_file_dir(const char *file); /* folder of a file's name, "." if it has none */
 /* dir/name, or name if that is absolute. */
 char *conf_file_join(const char *dir, const char *name);

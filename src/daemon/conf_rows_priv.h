@@ -3,6 +3,8 @@
 #ifndef MCPVISOR_CONF_ROWS_PRIV_H
 #define MCPVISOR_CONF_ROWS_PRIV_H
 
+#include "option_table.h"
+
 #include "mcpvisor/conf.h"
 
 #include <libconfig.h>
@@ -25,12 +27,6 @@ enum conf_reload { CONF_LIVE, CONF_CONN, CONF_RESTARTS_UPSTREAM, CONF_NEEDS_REST
 #define CONF_R_CONN	CONF_CONN
 #define CONF_R_UPSTREAM CONF_RESTARTS_UPSTREAM
 #define CONF_R_RESTART	CONF_NEEDS_RESTART
-
-#define CONF_F_E 1u  /* ${...} is expanded */
-#define CONF_F_S 2u  /* secret whatever it is */
-#define CONF_F_Q 4u  /* required */
-#define CONF_F_O 8u  /* of one upstream: not in "defaults" */
-#define CONF_F_N 16u /* may be an empty string */
 
 struct conf_row;
 struct conf_ctx;
@@ -73,8 +69,14 @@ struct conf_type {
 	X(ISOLATION)                                                                     \
 	X(START)                                                                         \
 	X(FAILURE)                                                                       \
+	X(TRANSPORT)                                                                     \
+	X(ROOTS)                                                                         \
+	X(VERIFY)                                                                        \
 	X(STRING)                                                                        \
 	X(PATH)                                                                          \
+	X(FILE)                                                                          \
+	X(URL)                                                                           \
+	X(PROXY)                                                                         \
 	X(NAME)                                                                          \
 	X(ADDRESS)                                                                       \
 	X(HTTP_PATH)                                                                     \
@@ -88,6 +90,7 @@ struct conf_type {
 	X(ARGS)                                                                          \
 	X(LEVELS)                                                                        \
 	X(ENV)                                                                           \
+	X(HEADERS)                                                                       \
 	X(RENAME)                                                                        \
 	X(JSON)                                                                          \
 	X(LISTENS)                                                                       \

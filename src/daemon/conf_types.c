@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+#include "remote_conf.h"
+
 #include "mcpvisor/caps.h"
 #include "mcpvisor/filter.h"
 #include "mcpvisor/listener.h"
@@ -41,6 +43,11 @@ static const char *const format_names[] = {
 		text, "an array of strings", sizeof(char **), conf_parse_strings,        \
 		    conf_put_strings, NULL, check, NULL, 0                               \
 	}
+#define URL_TYPE(text, check)                                                            \
+	{                                                                                \
+		text, "a string", sizeof(char *), conf_parse_string, conf_put_url, NULL, \
+		    check, NULL, 0                                                       \
+	}
 #define EACH_TYPE(text, want, parse, each)                                               \
 	{                                                                                \
 		text, want, sizeof(void *), parse, NULL, each, NULL, NULL, 0             \
@@ -68,8 +75,17 @@ const struct conf_type conf_types[CONF_TY_MAX] = {
     [CONF_TY_ISOLATION] = ENUM_TYPE(isolation_words),
     [CONF_TY_START] = ENUM_TYPE(start_words),
     [CONF_TY_FAILURE] = ENUM_TYPE(failure_words),
+    [CONF_TY_TRANSPORT] = ENUM_TYPE(transport_words),
+    [CONF_TY_ROOTS] = {"word or array of file: URIs", "a word or an array of file: URIs",
+	sizeof(int), conf_parse_roots, conf_put_roots, NULL, remote_check_root,
+	roots_words, 0},
+    [CONF_TY_VERIFY] = {"true or false", "true or false", sizeof(bool), conf_parse_verify,
+	conf_put_verify, NULL, NULL, NULL, 0},
     [CONF_TY_STRING] = STRING_TYPE("string", NULL),
     [CONF_TY_PATH] = STRING_TYPE("path", NULL),
+    [CONF_TY_FILE] = STRING_TYPE("path", NULL),
+    [CONF_TY_URL] = URL_TYPE("URL", remote_check_url),
+    [CONF_TY_PROXY] = URL_TYPE("URL", remote_check_proxy),
     [CONF_TY_NAME] = STRING_TYPE("name", conf_check_name),
     [CONF_TY_ADDRESS] = STRING_TYPE("address", conf_check_address),
     [CONF_TY_HTTP_PATH] = STRING_TYPE("URL path", conf_check_http_path),
@@ -88,6 +104,9 @@ const struct conf_type conf_types[CONF_TY_MAX] = {
     [CONF_TY_ENV] = EACH_TYPE("group of strings",
 	"a group such as { NAME = \"value\" } or an array of \"NAME=value\"",
 	conf_parse_env, conf_each_env),
+    [CONF_TY_HEADERS] = EACH_TYPE("group of strings",
+	"a group such as { Authorization = \"Bearer ...\" }", conf_parse_headers,
+	conf_each_header),
     [CONF_TY_RENAME] = EACH_TYPE("group of strings",
 	"a group such as { old_name = \"new_name\" }", conf_parse_rename, NULL),
     [CONF_TY_JSON] = {"arguments", "a group, or a string with a JSON object",

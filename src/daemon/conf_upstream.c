@@ -4,7 +4,8 @@
  *
  * Owns: nothing; the result is the snapshot's.
  * Driven by: conf_group.c for the main file, conf_import.c for the others.
- * Invariants: every upstream of the snapshot has a conf_extra; names differ; the
+ * Invariants: every upstream of the snapshot has a conf_extra; names differ; each is a
+ * command or remote, and has no option of the other kind; the
  * environment is that of upstream_conf.own_env over ours, a later source winning:
  * env_file, env, env_pass.
  */
@@ -94,6 +95,22 @@ conf_apply_defaults(struct conf_ctx *x)
 	x->quiet = false;
 }
 
+static void
+defaults_unmark(
+    struct conf *c, const struct upstream_conf *u, const struct conf_extra *extra)
+{
+	const char *const own[] = {u->cwd, u->prefix, extra->env_file, u->ca_file,
+	    u->cert_file, u->key_file, u->proxy};
+	char *const *const lists[] = {extra->env_pass, u->root_uris};
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
+		conf_unmark(c, own[i]);
+	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
+		for (char *const *p = lists[i]; p && *p; p++)
+			conf_unmark(c, *p);
+	}
+}
+
 void
 conf_parse_defaults(
     struct conf_ctx *x, const struct conf_row *r, void *member, const config_setting_t *s)
@@ -110,11 +127,7 @@ conf_parse_defaults(
 	else
 		conf_want(x, r, s);
 	x->in_defaults = false;
-	conf_unmark(x->c, u->cwd);
-	conf_unmark(x->c, u->prefix);
-	conf_unmark(x->c, extra->env_file);
-	for (char **p = extra->env_pass; p && *p; p++)
-		conf_unmark(x->c, *p);
+	defaults_unmark(x->c, u, extra);
 	upstream_conf_free(u);
 	conf_extra_free(extra);
 }
@@ -188,13 +201,53 @@ upstream_name(struct conf_ctx *x, const char *key, const config_setting_t *group
 	return key;
 }
 
+/* Which of the two kinds it is; options of the other one are mistakes from here on. */
+static void
+upstream_read_kind(struct conf_ctx *x, const config_setting_t *group)
+{
+	const config_setting_t *command = config_setting_get_member(group, "command"),
+			       *url = config_setting_get_member(group, "url");
+
+	x->other_kind = 0;
+	if (command && url)
+		conf_error(x, (int)config_setting_source_line(url),
+		    "there are both a command and a url: an upstream is a program or a "
+		    "remote server");
+	else if (command || url)
+		x->other_kind = command ? CONF_F_R : CONF_F_P;
+}
+
+static void
+upstream_finish(struct conf_ctx *x, const config_setting_t *group)
+{
+	const config_setting_t *env_file = config_setting_get_member(group, "env_file"),
+			       *key = config_setting_get_member(group, "key_file");
+	struct upstream_conf *u = x->at[CONF_UPSTREAM];
+	const struct conf_extra *extra = x->at[CONF_EXTRA];
+
+	if (!config_setting_get_member(group, "command") &&
+	    !config_setting_get_member(group, "url"))
+		conf_error(x, (int)config_setting_source_line(group),
+		    "command is missing (or url, if it is a remote server)");
+	if (u->url) {
+		if (u->key_file && !u->cert_file)
+			conf_error(x,
+			    key ? (int)config_setting_source_line(key) : extra->line,
+			    "key_file: there is no cert_file");
+	} else {
+		conf_finish_env(x,
+		    env_file ? (int)config_setting_source_line(env_file) : extra->line);
+		conf_make_env(u);
+	}
+	conf_finish_shapes(x);
+}
+
 void
 conf_read_upstream(struct conf_ctx *x, const char *key, const config_setting_t *group)
 {
 	size_t old = conf_push(x, "upstream"), old_name;
 	const char *name = upstream_name(x, key, group);
 	const config_setting_t *enabled = config_setting_get_member(group, "enabled");
-	const config_setting_t *env_file = config_setting_get_member(group, "env_file");
 	struct conf_extra *extra = mem_xcalloc(1, sizeof(*extra));
 	struct upstream_conf *u = upstream_conf_new(name);
 	int line = (int)config_setting_source_line(group);
@@ -207,13 +260,12 @@ conf_read_upstream(struct conf_ctx *x, const char *key, const config_setting_t *
 	x->at[CONF_EXTRA] = extra;
 	x->lenient = enabled && config_setting_type(enabled) == CONFIG_TYPE_BOOL &&
 		     !config_setting_get_bool(enabled);
+	upstream_read_kind(x, group);
 	conf_apply_defaults(x);
 	conf_read_group(x, CONF_UPSTREAM, group);
-	conf_finish_env(
-	    x, env_file ? (int)config_setting_source_line(env_file) : extra->line);
-	conf_make_env(u);
-	conf_finish_shapes(x);
+	upstream_finish(x, group);
 	x->lenient = false;
+	x->other_kind = 0;
 	(void)conf_add_upstream(x, u, extra);
 	conf_pop(x, old_name);
 	conf_pop(x, old);

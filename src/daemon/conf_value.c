@@ -207,7 +207,8 @@ conf_string(struct conf_ctx *x, const struct conf_row *r, const config_setting_t
 		mem_free_secret(v, strlen(v));
 		return NULL;
 	}
-	if (r->type == CONF_TY_PATH || r->type == CONF_TY_PATHS)
+	if (r->type == CONF_TY_PATH || r->type == CONF_TY_PATHS ||
+	    r->type == CONF_TY_FILE)
 		v = value_path(x, v);
 	if (secret && !(r->flags & CONF_F_S))
 		conf_mark(x->c, v);

@@ -68,6 +68,8 @@ void
 conf_walk_rows(struct conf_walk *w, enum conf_where scope)
 {
 	struct conf_put p = {w->c, &w->shown, &w->real};
+	const struct upstream_conf *u = scope == CONF_UPSTREAM ? w->at[scope] : NULL;
+	unsigned skip = u ? CONF_OTHER_KIND(u) : 0;
 	size_t first, end;
 
 	conf_scope_range(scope, &first, &end);
@@ -75,8 +77,11 @@ conf_walk_rows(struct conf_walk *w, enum conf_where scope)
 		const struct conf_row *r = &conf_rows[i];
 		const struct conf_type *t = conf_type_of(r);
 		const void *member = (const char *)w->at[r->where] + r->offset;
-		size_t old = conf_walk_push(w, r->key);
+		size_t old;
 
+		if (r->flags & skip)
+			continue;
+		old = conf_walk_push(w, r->key);
 		if (t->each)
 			t->each(w, r, member);
 		else if (t->put && t->put(&p, r, member))

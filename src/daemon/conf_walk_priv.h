@@ -39,6 +39,7 @@ void conf_each_upstream(
 void conf_each_profile(struct conf_walk *w, const struct conf_row *r, const void *member);
 void conf_each_tool(struct conf_walk *w, const struct conf_row *r, const void *member);
 void conf_each_env(struct conf_walk *w, const struct conf_row *r, const void *member);
+void conf_each_header(struct conf_walk *w, const struct conf_row *r, const void *member);
 void conf_each_level(struct conf_walk *w, const struct conf_row *r, const void *member);
 
 #endif

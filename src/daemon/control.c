@@ -56,7 +56,7 @@ struct control {
 	struct control_ops ops;
 	void *arg;
 	struct control_conn *conns;
-	size_t n_conns;
+	size_t n_conns, n_others; /* of these, of other users */
 };
 
 static void
@@ -72,6 +72,7 @@ static void
 conn_free(struct control_conn *k)
 {
 	k->c->n_conns--;
+	k->c->n_others -= !control_is_owner(k->uid);
 	*k->prev = k->next;
 	if (k->next != NULL)
 		k->next->prev = k->prev;
@@ -243,8 +244,8 @@ control_turn_away(int fd, uid_t uid)
 	static const char answer[] = "{\"ok\":false,\"error\":\"too many connections\","
 				     "\"reason\":\"busy\"}\n";
 
-	LOG_LIMITED(LOG_LV_WARNING, "control", "too many connections", "uid=%u limit=%d",
-	    (unsigned)uid, CONTROL_CONNECTIONS);
+	LOG_LIMITED(
+	    LOG_LV_WARNING, "control", "too many connections", "uid=%u", (unsigned)uid);
 	(void)!send(fd, answer, sizeof(answer) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 	(void)close(fd);
 }
@@ -261,7 +262,9 @@ on_accept(void *arg, int fd, uid_t uid)
 	struct control_conn *k;
 
 	MCPVISOR_ASSERT(c->magic == CONTROL_MAGIC);
-	if (c->n_conns >= CONTROL_CONNECTIONS) {
+	/* Those who may only look leave room for those who may do something about it. */
+	if (c->n_conns >= CONTROL_CONNECTIONS ||
+	    (!control_is_owner(uid) && c->n_others >= CONTROL_OTHERS)) {
 		control_turn_away(fd, uid);
 		return;
 	}
@@ -280,6 +283,7 @@ on_accept(void *arg, int fd, uid_t uid)
 	k->prev = &c->conns;
 	c->conns = k;
 	c->n_conns++;
+	c->n_others += !control_is_owner(uid);
 }
 
 enum mv_err
@@ -335,11 +339,11 @@ control_default_path(char *out, size_t size)
 	const char *dir = getenv("RUNTIME_DIRECTORY"), *name = "control.sock";
 	int n;
 
-	if (dir == NULL || dir[0] == '\0') {
+	if (dir == NULL || dir[0] != '/') {
 		dir = getenv("XDG_RUNTIME_DIR");
 		name = "mcpvisor.control";
 	}
-	if (dir != NULL && dir[0] != '\0') {
+	if (dir != NULL && dir[0] == '/') {
 		/* The service manager may give several, with colons between them. */
 		n = snprintf(out, size, "%.*s/%s", (int)strcspn(dir, ":"), dir, name);
 	} else if (geteuid() == 0) {

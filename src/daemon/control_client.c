@@ -56,7 +56,9 @@ asking_wait(struct asking *a, short events)
 static enum mv_err
 asking_fail(struct asking *a, int errnum)
 {
-	mv_errtext_set(a->et, "%s: %s", a->path, strerrordesc_np(errnum));
+	mv_errtext_set(a->et, "%s: %s", a->path,
+	    errnum == EAGAIN ? "too many others ask it" : strerrordesc_np(errnum));
+	errno = errnum;
 	return errnum == ENOENT || errnum == ECONNREFUSED || errnum == EPIPE ||
 		       errnum == ECONNRESET
 		   ? MV_CLOSED
@@ -76,8 +78,21 @@ asking_connect(struct asking *a)
 	memcpy(to.sun_path, a->path, n + 1);
 	a->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (a->fd < 0 || connect(a->fd, (const struct sockaddr *)&to, sizeof(to)) != 0)
-		return asking_fail(a, errno); /* EAGAIN: its backlog is full */
+		return asking_fail(a, errno);
 	return MV_OK;
+}
+
+bool
+control_is_there(const char *path)
+{
+	struct mv_errtext et = {.line = 0};
+	struct asking a = {.path = path, .fd = -1, .et = &et};
+	/* A full backlog is somebody's. */
+	bool there = asking_connect(&a) == MV_OK || (a.fd >= 0 && errno == EAGAIN);
+
+	if (a.fd >= 0)
+		(void)close(a.fd);
+	return there;
 }
 
 static enum mv_err

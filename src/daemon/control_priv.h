@@ -15,6 +15,8 @@ struct control_asker {
 	bool taken; /* take has succeeded: the answer goes out, and nothing after it */
 };
 
+/* Root or our own user. */
+bool control_is_owner(uid_t uid);
 /* Answers one line: appends the answer's object, without a line break. */
 void control_run(struct control_asker *a, const char *line, size_t n, struct buf *out);
 /* The answer to what was not even read. */

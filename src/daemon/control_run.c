@@ -53,6 +53,12 @@ static const struct {
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 #define N_MEMBERS  (sizeof(members) / sizeof(members[0]))
 
+bool
+control_is_owner(uid_t uid)
+{
+	return uid == 0 || uid == geteuid();
+}
+
 void
 control_put_error(struct buf *out, const char *reason, const char *text)
 {
@@ -244,7 +250,7 @@ control_dispatch(struct control_asker *a, json_t *request, struct buf *out)
 		i++;
 	if (i == N_COMMANDS) {
 		control_unknown(name, out);
-	} else if (commands[i].needs_owner && a->uid != 0 && a->uid != geteuid()) {
+	} else if (commands[i].needs_owner && !control_is_owner(a->uid)) {
 		LOG_LIMITED(LOG_LV_WARNING, "control", "not permitted",
 		    "command=%s uid=%u", name, (unsigned)a->uid);
 		control_put_error(out, "not_permitted", "not permitted");

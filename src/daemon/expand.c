@@ -23,6 +23,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define READ_FIRST_BYTES 4096
+
 static const char *
 expand_getenv(const char *name, void *arg)
 {
@@ -100,8 +102,8 @@ expand_fail_unset(const char *name, struct mv_errtext *et)
 
 /* ---- files ---- */
 
-int
-expand_open_file(const char *path, mode_t also, const char **fault)
+static int
+expand_open(const char *path, mode_t also, const char **fault)
 {
 	/* Of a pipe that nobody writes to, an open would not return. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -112,67 +114,83 @@ expand_open_file(const char *path, mode_t also, const char **fault)
 		*fault = strerror(errno);
 	else if (!S_ISREG(st.st_mode) && (st.st_mode & S_IFMT) != also)
 		*fault = "not a regular file";
-	if (*fault && fd >= 0)
-		(void)close(fd);
-	return *fault ? -1 : fd;
+	return fd;
 }
 
-/* Reads on until the end, or one byte more than there may be. */
-static ssize_t
-expand_read_fd(int fd, char *text)
+/* Moves n bytes to twice the room, and leaves none of them behind. NULL: there is none.
+ */
+static char *
+expand_grow(char *old, size_t n, size_t *room)
 {
-	size_t used = 0;
+	char *p = mem_try(2 * *room);
 
-	while (used <= EXPAND_FILE_BYTES) {
-		ssize_t got = read(fd, text + used, EXPAND_FILE_BYTES + 1 - used);
+	if (p != NULL) {
+		memcpy(p, old, n);
+		*room *= 2;
+	}
+	mem_free_secret(old, n);
+	return p;
+}
 
+/* Reads on until the end, or beyond max. */
+static const char *
+expand_read_fd(int fd, size_t max, char **text, size_t *n)
+{
+	size_t room = READ_FIRST_BYTES;
+
+	*text = mem_try(room);
+	while (*text != NULL && *n <= max) {
+		ssize_t got;
+
+		if (*n + 1 == room) {
+			*text = expand_grow(*text, *n, &room);
+			continue;
+		}
+		got = read(fd, *text + *n, room - 1 - *n);
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
-			return -1;
-		if (got == 0)
-			break;
-		used += (size_t)got;
+			return strerror(errno);
+		if (got == 0) {
+			(*text)[*n] = '\0';
+			return NULL;
+		}
+		*n += (size_t)got;
 	}
-	return (ssize_t)used;
+	return *text == NULL ? mv_err_text(MV_NOMEM) : "the file is too long";
 }
 
 const char *
-expand_read_file(const char *path, char **text, size_t *n)
+expand_read_file(const char *path, mode_t also, size_t max, char **text, size_t *n)
 {
 	const char *fault;
-	int fd = expand_open_file(path, 0, &fault);
-	ssize_t got = 0;
+	int fd = expand_open(path, also, &fault);
 
 	*text = NULL;
 	*n = 0;
-	if (!fault) {
-		*text = mem_xalloc(EXPAND_FILE_BYTES + 2);
-		got = expand_read_fd(fd, *text);
-		if (got < 0)
-			fault = strerror(errno);
-		else if (got > (ssize_t)EXPAND_FILE_BYTES)
-			fault = "the file is too long";
-		else if (memchr(*text, '\0', (size_t)got))
-			fault = "the file has a NUL byte";
-	}
+	if (!fault)
+		fault = expand_read_fd(fd, max, text, n);
 	if (fd >= 0)
 		(void)close(fd);
-	*n = got > 0 ? (size_t)got : 0;
 	if (fault) {
-		expand_free_file(*text, *n);
+		mem_free_secret(*text, *text ? *n : 0);
 		*text = NULL;
 		*n = 0;
-		return fault;
 	}
-	(*text)[*n] = '\0';
-	return NULL;
+	return fault;
 }
 
-void
-expand_free_file(char *text, size_t n)
+const char *
+expand_read_text(const char *path, char **text, size_t *n)
 {
-	mem_free_secret(text, text ? n : 0);
+	const char *fault = expand_read_file(path, 0, EXPAND_FILE_BYTES, text, n);
+
+	if (fault || !memchr(*text, '\0', *n))
+		return fault;
+	mem_free_secret(*text, *n);
+	*text = NULL;
+	*n = 0;
+	return "the file has a NUL byte";
 }
 
 /* Appends what is in dir/name (dir may be NULL). kind is for the message. */
@@ -182,7 +200,7 @@ expand_put_file(struct expansion *x, const char *kind, const char *dir, struct b
 	const char *file = buf_cstr(name), *fault = "the name is too long", *path = NULL;
 	struct buf whole;
 	char *text = NULL;
-	size_t n = 0;
+	size_t n = 0, used;
 
 	buf_init(&whole, 8192);
 	if (file && dir && *file != '/')
@@ -191,18 +209,21 @@ expand_put_file(struct expansion *x, const char *kind, const char *dir, struct b
 		buf_add_str(&whole, file);
 		path = buf_cstr(&whole);
 	}
+	if (path && x->env->on_file)
+		x->env->on_file(path, x->env->file_arg);
 	if (path)
-		fault = expand_read_file(path, &text, &n);
+		fault = expand_read_text(path, &text, &n);
 	if (fault) {
 		mv_errtext_set(
 		    x->et, "%s %s: %s", kind, LOG_ESC(name->data, name->len), fault);
 	} else {
 		x->secret = true;
+		used = n;
 		if (n > 0 && text[n - 1] == '\n')
-			n -= n > 1 && text[n - 2] == '\r' ? 2 : 1;
-		buf_add(&x->out, text, n);
+			used -= n > 1 && text[n - 2] == '\r' ? 2 : 1;
+		buf_add(&x->out, text, used);
 	}
-	expand_free_file(text, n);
+	mem_free_secret(text, n);
 	buf_fini(&whole);
 	return !fault;
 }

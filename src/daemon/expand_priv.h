@@ -7,9 +7,8 @@
 
 #include "mcpvisor/expand.h"
 
-/* Takes in a regular file of at most EXPAND_FILE_BYTES without NUL: *text of *n bytes,
- * NUL behind; ends with expand_free_file. Returns NULL, or else why not. */
-const char *expand_read_file(const char *path, char **text, size_t *n);
-void expand_free_file(char *text, size_t n);
+/* A file of values: a regular one of at most EXPAND_FILE_BYTES without NUL. As
+ * expand_read_file. */
+const char *expand_read_text(const char *path, char **text, size_t *n);
 
 #endif

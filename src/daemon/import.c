@@ -13,14 +13,11 @@
 
 #include "import_priv.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "mcpvisor/buf.h"
 #include "mcpvisor/caps.h"
 #include "mcpvisor/log.h"
 #include "mcpvisor/mem.h"
@@ -63,6 +60,15 @@ import_add(struct import_result *r, struct upstream_conf *c)
 {
 	r->v = mem_xrealloc(r->v, (r->n + 1) * sizeof *r->v);
 	r->v[r->n++] = c;
+}
+
+void
+import_add_secret(struct import_ctx *x, const char *value)
+{
+	struct import_result *r = x->r;
+
+	r->secrets = mem_xrealloc(r->secrets, (r->n_secrets + 1) * sizeof *r->secrets);
+	r->secrets[r->n_secrets++] = value;
 }
 
 static enum mv_err
@@ -193,54 +199,21 @@ out:
 	return err;
 }
 
-/* Reads at most one byte more than an import may have. */
-static enum mv_err
-import_read(int fd, struct buf *b)
-{
-	char chunk[16384];
-	ssize_t got;
-
-	while (b->len <= CAP_IMPORT_BYTES) {
-		got = read(fd, chunk, sizeof chunk);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return MV_SYSTEM;
-		if (got == 0)
-			break;
-		buf_add(b, chunk, (size_t)got);
-		if (b->err != MV_OK)
-			return b->err;
-	}
-	return MV_OK;
-}
-
 enum mv_err
 import_file(const char *file, struct import_result *r, struct mv_errtext *et)
 {
-	const char *fault;
-	int fd = expand_open_file(file, S_IFCHR, &fault);
-	struct buf b;
+	char *text;
+	size_t n;
+	const char *fault = expand_read_file(file, S_IFCHR, CAP_IMPORT_BYTES, &text, &n);
 	enum mv_err err;
 
 	memset(r, 0, sizeof *r);
-	buf_init(&b, CAP_IMPORT_BYTES + 65536u);
-	err = fd < 0 ? MV_SYSTEM : import_read(fd, &b);
-	if (err == MV_OK) {
-		err = import_parse(
-		    file, b.len ? b.data : "", b.len, &expand_env_process, r, et);
-	} else {
+	if (fault) {
 		snprintf(et->file, sizeof et->file, "%s", file);
-		if (fd >= 0)
-			fault = err == MV_SYSTEM ? strerror(errno) : mv_err_text(err);
-		import_fail(et, 0, fault);
-		err = MV_CONF;
+		return import_fail(et, 0, fault);
 	}
-	if (fd >= 0)
-		close(fd);
-	if (b.data)
-		explicit_bzero(b.data, b.len);
-	buf_fini(&b);
+	err = import_parse(file, text, n, &expand_env_process, r, et);
+	mem_free_secret(text, n);
 	return err;
 }
 
@@ -252,6 +225,7 @@ import_free(struct import_result *r)
 	for (size_t i = 0; i < r->n_warnings; i++)
 		mem_free(r->warnings[i]);
 	mem_free(r->v);
+	mem_free(r->secrets);
 	mem_free(r->warnings);
 	memset(r, 0, sizeof *r);
 }

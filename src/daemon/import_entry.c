@@ -5,8 +5,8 @@
  *
  * Owns: nothing; the conf is the caller's.
  * Driven by: import.c.
- * Invariants: a conf that is not broken has argv and env; a broken one says why, naming
- * the member and never a value.
+ * Invariants: a conf that is not broken has argv and env, or a URL; a broken one says
+ * why, naming the member and never a value.
  */
 #include "import_priv.h"
 
@@ -60,6 +60,8 @@ enum import_use {
 	X("disabledTools", READ, "")                                                     \
 	X("includeTools", READ, "")                                                      \
 	X("excludeTools", READ, "")                                                      \
+	X("oauth", WARN, "is ignored: nobody is logged in; see \"headers\"")             \
+	X("headersHelper", WARN, "is ignored: no command is run for headers")            \
 	X("sandboxEnabled", WARN, "is ignored: there is no sandbox")                     \
 	X("sandbox", WARN, "is ignored: there is no sandbox")
 
@@ -119,41 +121,39 @@ entry_warn_members(struct import_ctx *x, const struct import_entry *e)
 }
 
 char *
-import_entry_expand(
-    struct import_ctx *x, struct upstream_conf *c, const char *field, const char *text)
+import_entry_expand(struct import_ctx *x, struct upstream_conf *c, const char *field,
+    const char *text, bool *secret)
 {
 	struct mv_errtext et = {.line = 0};
-	char *s = expand_text(text, &x->env, NULL, &et);
+	char *s = expand_text(text, &x->env, secret, &et);
 
 	if (!s)
 		import_break(c, MV_CONF, "%.64s: %s", field, et.message);
 	return s;
 }
 
-/* What would need more than a process on stdio. */
-static bool
-entry_check_kind(const struct import_entry *e, struct upstream_conf *c)
+char *
+import_entry_path(const struct import_ctx *x, const char *name)
 {
-	static const char *const remote[] = {
-	    "http", "sse", "streamable-http", "streamableHttp", "ws", "websocket"};
-	json_t *type = import_entry_get(e, "type");
+	const char *dir = *name == '/' || !x->env.dir ? "" : x->env.dir;
+	size_t n = strlen(dir) + strlen(name) + 2;
+	char *path = mem_xalloc(n);
 
-	if (!type)
-		type = import_entry_get(e, "transport");
-	if (type && !json_is_string(type))
-		return import_break(c, MV_CONF, "type is not a string");
-	for (size_t i = 0; type && i < sizeof remote / sizeof *remote; i++) {
-		if (strcmp(json_string_value(type), remote[i]) == 0)
-			return import_break(
-			    c, MV_UNSUPPORTED, "remote upstreams are not supported yet");
-	}
-	if (import_entry_get(e, "url") || import_entry_get(e, "serverUrl") ||
-	    import_entry_get(e, "httpUrl"))
-		return import_break(
-		    c, MV_UNSUPPORTED, "remote upstreams are not supported yet");
-	if (type && strcmp(json_string_value(type), "stdio") != 0)
-		return import_break(c, MV_CONF, "type is none of stdio, http, sse");
-	return true;
+	snprintf(path, n, "%s%s%s", dir, *dir ? "/" : "", name);
+	return path;
+}
+
+/* Expands what is shown unless it came from somewhere else. */
+static char *
+entry_expand_shown(
+    struct import_ctx *x, struct upstream_conf *c, const char *field, const char *text)
+{
+	bool secret = false;
+	char *s = import_entry_expand(x, c, field, text, &secret);
+
+	if (s && secret)
+		import_add_secret(x, s);
+	return s;
 }
 
 static bool
@@ -173,7 +173,7 @@ entry_read_argv(
 	if (args && !json_is_array(args))
 		return import_break(c, MV_CONF, "args is not an array of strings");
 	c->argv = mem_xcalloc(json_array_size(args) + 2, sizeof *c->argv);
-	c->argv[0] = import_entry_expand(x, c, "command", json_string_value(command));
+	c->argv[0] = entry_expand_shown(x, c, "command", json_string_value(command));
 	if (!c->argv[0])
 		return false;
 	if (!*c->argv[0])
@@ -183,7 +183,8 @@ entry_read_argv(
 		snprintf(field, sizeof field, "args[%zu]", i);
 		if (!json_is_string(arg))
 			return import_break(c, MV_CONF, "%s is not a string", field);
-		c->argv[i + 1] = import_entry_expand(x, c, field, json_string_value(arg));
+		c->argv[i + 1] =
+		    import_entry_expand(x, c, field, json_string_value(arg), NULL);
 		if (!c->argv[i + 1])
 			return false;
 	}
@@ -200,7 +201,7 @@ entry_read_cwd(
 		return true;
 	if (!json_is_string(cwd))
 		return import_break(c, MV_CONF, "cwd is not a string");
-	c->cwd = import_entry_expand(x, c, "cwd", json_string_value(cwd));
+	c->cwd = entry_expand_shown(x, c, "cwd", json_string_value(cwd));
 	if (c->cwd && !*c->cwd)
 		return import_break(c, MV_CONF, "cwd is empty");
 	return c->cwd != NULL;
@@ -220,10 +221,21 @@ entry_is_off(const struct import_entry *e, struct upstream_conf *c)
 	return json_is_true(disabled) || json_is_false(enabled);
 }
 
+static bool
+entry_read_command(
+    struct import_ctx *x, const struct import_entry *e, struct upstream_conf *c)
+{
+	if (json_object_size(import_entry_get(e, "headers")) > 0)
+		import_warn(x, e, "headers is ignored: the server is a command");
+	return entry_read_argv(x, e, c) && import_entry_read_env(x, e, c) &&
+	       entry_read_cwd(x, e, c);
+}
+
 struct upstream_conf *
 import_entry_read(struct import_ctx *x, const struct import_entry *e)
 {
 	struct upstream_conf *c = upstream_conf_new(e->name);
+	bool is_remote;
 
 	if (!*e->name) {
 		import_break(c, MV_CONF, "the name is empty");
@@ -240,8 +252,11 @@ import_entry_read(struct import_ctx *x, const struct import_entry *e)
 	}
 	entry_warn_members(x, e);
 	import_entry_read_tools(x, e, c);
-	if (c->broken == MV_OK && entry_check_kind(e, c) && entry_read_argv(x, e, c) &&
-	    import_entry_read_env(x, e, c) && entry_read_cwd(x, e, c))
-		(void)import_options_read(c, import_entry_get(e, "mcpvisor"));
+	if (c->broken != MV_OK)
+		return c;
+	is_remote = import_entry_is_remote(x, e, c);
+	if (c->broken == MV_OK &&
+	    (is_remote ? import_entry_read_remote(x, e, c) : entry_read_command(x, e, c)))
+		(void)import_options_read(x, c, import_entry_get(e, "mcpvisor"));
 	return c;
 }

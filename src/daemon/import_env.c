@@ -39,7 +39,7 @@ env_pair(struct import_ctx *x, const struct import_entry *e, struct upstream_con
 		return NULL;
 	}
 	if (json_is_string(v))
-		value = import_entry_expand(x, c, field, json_string_value(v));
+		value = import_entry_expand(x, c, field, json_string_value(v), NULL);
 	else if (json_is_number(v) || json_is_boolean(v))
 		value = mem_xstrndup(raw.p ? raw.p : "", raw.n);
 	else
@@ -71,21 +71,15 @@ env_read_file(struct import_ctx *x, const struct import_entry *e, struct upstrea
 	json_t *file = import_entry_get(e, "envFile");
 	struct mv_errtext et = {.line = 0};
 	char *name, *path;
-	size_t n;
 
 	if (!file)
 		return true;
 	if (!json_is_string(file))
 		return import_break(c, MV_CONF, "envFile is not a string");
-	name = import_entry_expand(x, c, "envFile", json_string_value(file));
+	name = import_entry_expand(x, c, "envFile", json_string_value(file), NULL);
 	if (!name)
 		return false;
-	n = strlen(name) + (x->env.dir ? strlen(x->env.dir) : 0) + 2;
-	path = mem_xalloc(n);
-	if (*name == '/' || !x->env.dir)
-		snprintf(path, n, "%s", name);
-	else
-		snprintf(path, n, "%s/%s", x->env.dir, name);
+	path = import_entry_path(x, name);
 	if (!*name)
 		import_break(c, MV_CONF, "envFile is empty");
 	else if (expand_env_file(path, &got->v, &got->n, &et) != MV_OK)

@@ -44,16 +44,26 @@ bool import_break(struct upstream_conf *c, enum mv_err err, const char *fmt, ...
     __attribute__((format(printf, 3, 4)));
 /* A member that is there: null counts as absent. */
 json_t *import_entry_get(const struct import_entry *e, const char *member);
-/* Expands text of the member field; NULL with c broken. */
-char *import_entry_expand(
-    struct import_ctx *x, struct upstream_conf *c, const char *field, const char *text);
+/* Expands text of the member field; NULL with c broken. secret: see expand_text. */
+char *import_entry_expand(struct import_ctx *x, struct upstream_conf *c,
+    const char *field, const char *text, bool *secret);
+/* Puts a value of an entry among those that are not to be shown. */
+void import_add_secret(struct import_ctx *x, const char *value);
 /* The environment; false when c was broken. */
 bool import_entry_read_env(
     struct import_ctx *x, const struct import_entry *e, struct upstream_conf *c);
 /* The client's lists of tools, as filters. */
 void import_entry_read_tools(
     struct import_ctx *x, const struct import_entry *e, struct upstream_conf *c);
+/* A name of the entry: a relative one starts at the folder of the file. */
+char *import_entry_path(const struct import_ctx *x, const char *name);
+/* Whether the entry is of a remote server; false as well when c was broken. */
+bool import_entry_is_remote(
+    struct import_ctx *x, const struct import_entry *e, struct upstream_conf *c);
+/* Its URL and headers; false when c was broken. */
+bool import_entry_read_remote(
+    struct import_ctx *x, const struct import_entry *e, struct upstream_conf *c);
 /* The member "mcpvisor" of an entry; false when c was broken. */
-bool import_options_read(struct upstream_conf *c, json_t *options);
+bool import_options_read(struct import_ctx *x, struct upstream_conf *c, json_t *options);
 
 #endif

@@ -2,12 +2,14 @@
 /*
  * Tells the service manager how we are.
  *
- * Owns: a datagram socket, the heartbeat's timer.
- * Driven by: serve; the timer.
- * Invariants: never blocks; a message that cannot be sent is lost without harm.
+ * Owns: a datagram socket, two timers.
+ * Driven by: serve; the timers.
+ * Invariants: never blocks; how we are is said again until it is taken, as a service that
+ * never says that it is ready is ended; a heartbeat that is lost comes again by itself.
  */
 #include "mcpvisor/notify.h"
 
+#include "mcpvisor/err.h"
 #include "mcpvisor/log.h"
 #include "mcpvisor/loop.h"
 #include "mcpvisor/mem.h"
@@ -23,22 +25,48 @@
 #include <time.h>
 #include <unistd.h>
 
+#define NOTIFY_MAGIC 0x6e746679u
+#define AGAIN_MS     100
+
 struct notify {
+	unsigned magic;
 	int fd;
 	struct sockaddr_un to;
 	socklen_t to_len;
-	struct timer beat;
+	struct timer beat, again;
 	uint64_t beat_ms; /* 0: no watchdog */
+	char unsent[96];  /* the newest, for again */
 };
 
-static void
+/* False: the other side takes nothing now. */
+static bool
 notify_send(struct notify *n, const char *text)
+{
+	if (sendto(n->fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT,
+		(const struct sockaddr *)&n->to, n->to_len) >= 0)
+		return true;
+	LOG_DEBUG("notify", "not sent", "errno=%d", errno);
+	return errno != EAGAIN;
+}
+
+static void
+on_again(void *arg)
+{
+	struct notify *n = arg;
+
+	MCPVISOR_ASSERT(n->magic == NOTIFY_MAGIC);
+	if (!notify_send(n, n->unsent))
+		timer_set(&n->again, AGAIN_MS);
+}
+
+static void
+notify_say(struct notify *n, const char *text)
 {
 	if (n == NULL)
 		return;
-	if (sendto(n->fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT,
-		(const struct sockaddr *)&n->to, n->to_len) < 0)
-		LOG_DEBUG("notify", "not sent", "errno=%d", errno);
+	(void)snprintf(n->unsent, sizeof(n->unsent), "%s", text);
+	timer_clear(&n->again);
+	on_again(n);
 }
 
 static void
@@ -46,7 +74,8 @@ on_beat(void *arg)
 {
 	struct notify *n = arg;
 
-	notify_send(n, "WATCHDOG=1");
+	MCPVISOR_ASSERT(n->magic == NOTIFY_MAGIC);
+	(void)notify_send(n, "WATCHDOG=1");
 	timer_set(&n->beat, n->beat_ms);
 }
 
@@ -71,6 +100,7 @@ notify_new(struct loop *l)
 	    strlen(path) >= sizeof(n->to.sun_path))
 		return NULL;
 	n = mem_xcalloc(1, sizeof(*n));
+	n->magic = NOTIFY_MAGIC;
 	n->to.sun_family = AF_UNIX;
 	memcpy(n->to.sun_path, path, strlen(path));
 	n->to_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path) +
@@ -78,6 +108,7 @@ notify_new(struct loop *l)
 	if (path[0] == '@')
 		n->to.sun_path[0] = '\0';
 	timer_init(&n->beat, l, on_beat, n);
+	timer_init(&n->again, l, on_again, n);
 	n->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	n->beat_ms = notify_beat_ms();
 	if (n->beat_ms > 0)
@@ -91,15 +122,17 @@ notify_free(struct notify *n)
 	if (n == NULL)
 		return;
 	timer_fini(&n->beat);
+	timer_fini(&n->again);
 	if (n->fd >= 0)
 		(void)close(n->fd);
+	n->magic = 0;
 	mem_free(n);
 }
 
 void
 notify_ready(struct notify *n)
 {
-	notify_send(n, "READY=1");
+	notify_say(n, "READY=1");
 }
 
 void
@@ -111,20 +144,11 @@ notify_reloading(struct notify *n)
 	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
 	(void)snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
 	    (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000);
-	notify_send(n, text);
+	notify_say(n, text);
 }
 
 void
 notify_stopping(struct notify *n)
 {
-	notify_send(n, "STOPPING=1");
-}
-
-void
-notify_status(struct notify *n, const char *text)
-{
-	char line[256];
-
-	(void)snprintf(line, sizeof(line), "STATUS=%s", text);
-	notify_send(n, line);
+	notify_say(n, "STOPPING=1");
 }

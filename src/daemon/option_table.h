@@ -7,10 +7,21 @@
  *
  * where: the struct that holds it. type: a row of CONF_TYPES. default: as the file would
  * have it, NULL for none. flags: E ${...} is expanded, S secret, Q required, O makes no
- * sense for several upstreams (not in "defaults"), N may be empty.
+ * sense for several upstreams (not in "defaults"), N may be empty, P of upstreams that
+ * are programs alone, R of remote ones alone.
  */
 #ifndef MCPVISOR_CONF_TABLE_H
 #define MCPVISOR_CONF_TABLE_H
+
+#define CONF_F_E 1u  /* ${...} is expanded */
+#define CONF_F_S 2u  /* secret whatever it is */
+#define CONF_F_Q 4u  /* required */
+#define CONF_F_O 8u  /* of one upstream: not in "defaults" */
+#define CONF_F_N 16u /* may be an empty string */
+#define CONF_F_P 32u /* of upstreams that are programs alone */
+#define CONF_F_R 64u /* of remote ones alone */
+/* Flags of options that an upstream cannot have, being what it is. */
+#define CONF_OTHER_KIND(u) ((u)->url ? CONF_F_P : CONF_F_R)
 
 #define CONF_DAY_MS  86400000
 #define CONF_WEEK_MS 604800000
@@ -105,17 +116,35 @@
 	X(EXTRA, "name", NAME, name, 0, 0, NULL, UPSTREAM, CONF_F_O,                     \
 	    "its name, where that cannot be the name of the group")                      \
 	X(UPSTREAM, "command", COMMAND, argv, 0, 0, NULL, UPSTREAM,                      \
-	    CONF_F_E | CONF_F_O | CONF_F_Q, "the program, looked up in its PATH")        \
-	X(UPSTREAM, "args", ARGS, argv, 0, 0, NULL, UPSTREAM, CONF_F_E | CONF_F_O,       \
-	    "its arguments")                                                             \
-	X(EXTRA, "env_file", PATH, env_file, 0, 0, NULL, UPSTREAM, CONF_F_E,             \
+	    CONF_F_E | CONF_F_O | CONF_F_P, "the program, looked up in its PATH")        \
+	X(UPSTREAM, "args", ARGS, argv, 0, 0, NULL, UPSTREAM,                            \
+	    CONF_F_E | CONF_F_O | CONF_F_P, "its arguments")                             \
+	X(EXTRA, "env_file", PATH, env_file, 0, 0, NULL, UPSTREAM, CONF_F_E | CONF_F_P,  \
 	    "file of NAME=VALUE lines for its environment")                              \
-	X(UPSTREAM, "env", ENV, own_env, 0, 0, NULL, UPSTREAM, CONF_F_E | CONF_F_S,      \
-	    "variables of its environment")                                              \
-	X(EXTRA, "env_pass", GLOBS, env_pass, 0, 0, NULL, UPSTREAM, CONF_F_E,            \
+	X(UPSTREAM, "env", ENV, own_env, 0, 0, NULL, UPSTREAM,                           \
+	    CONF_F_E | CONF_F_S | CONF_F_P, "variables of its environment")              \
+	X(EXTRA, "env_pass", GLOBS, env_pass, 0, 0, NULL, UPSTREAM, CONF_F_E | CONF_F_P, \
 	    "patterns of variables of ours that it gets")                                \
-	X(UPSTREAM, "cwd", PATH, cwd, 0, 0, NULL, UPSTREAM, CONF_F_E,                    \
+	X(UPSTREAM, "cwd", PATH, cwd, 0, 0, NULL, UPSTREAM, CONF_F_E | CONF_F_P,         \
 	    "its working folder; none: ours")                                            \
+	X(UPSTREAM, "url", URL, url, 0, 0, NULL, UPSTREAM,                               \
+	    CONF_F_E | CONF_F_O | CONF_F_R, "the URL of a remote server")                \
+	X(UPSTREAM, "transport", TRANSPORT, transport, 0, 0, "\"auto\"", UPSTREAM,       \
+	    CONF_F_R, "how it is spoken to; auto finds out")                             \
+	X(UPSTREAM, "headers", HEADERS, headers, 0, 0, NULL, UPSTREAM,                   \
+	    CONF_F_E | CONF_F_S | CONF_F_R, "headers of each request to it")             \
+	X(UPSTREAM, "ca_file", FILE, ca_file, 0, 0, NULL, UPSTREAM, CONF_F_E | CONF_F_R, \
+	    "certificates that vouch for it, in place of the system's")                  \
+	X(UPSTREAM, "cert_file", FILE, cert_file, 0, 0, NULL, UPSTREAM,                  \
+	    CONF_F_E | CONF_F_R, "a certificate of ours that it is shown")               \
+	X(UPSTREAM, "key_file", FILE, key_file, 0, 0, NULL, UPSTREAM,                    \
+	    CONF_F_E | CONF_F_R, "the key of that; none: it is in the same file")        \
+	X(UPSTREAM, "tls_verify", VERIFY, skip_verify, 0, 0, "true", UPSTREAM, CONF_F_R, \
+	    "false takes any certificate, also a forged one")                            \
+	X(UPSTREAM, "proxy", PROXY, proxy, 0, 0, NULL, UPSTREAM,                         \
+	    CONF_F_E | CONF_F_N | CONF_F_R, "URL of a proxy; an empty string for none")  \
+	X(UPSTREAM, "connect_ms", MS, connect_ms, 1, 600000, "15000", LIVE, CONF_F_R,    \
+	    "for its name, the connection and TLS together")                             \
 	X(UPSTREAM, "enabled", BOOL, enabled, 0, 0, "true", LIVE, CONF_F_O,              \
 	    "false leaves it out")                                                       \
 	X(UPSTREAM, "prefix", PREFIX, prefix, 0, 0, NULL, LIVE, CONF_F_E | CONF_F_N,     \
@@ -134,6 +163,10 @@
 	    "what a call to a tool gets when the upstream fails")                        \
 	X(UPSTREAM, "rescue_errors", BOOL, rescue_errors, 0, 0, "false", LIVE, 0,        \
 	    "make errors of a known tool readable to the model")                         \
+	X(UPSTREAM, "roots", ROOTS, roots, 0, 0, "\"auto\"", UPSTREAM, CONF_F_E,         \
+	    "which folders it is told of")                                               \
+	X(UPSTREAM, "question_ms", MS, question_ms, 1, CONF_DAY_MS, "600000", LIVE, 0,   \
+	    "how long a client may take to answer its question")                         \
 	X(UPSTREAM, "max_instances", INT, max_instances, 1, 256, "32", LIVE, 0,          \
 	    "processes for single clients or calls")                                     \
 	X(UPSTREAM, "probe_ms", MS, probe_ms, 1, 600000, "3000", LIVE, 0,                \

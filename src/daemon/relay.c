@@ -9,6 +9,7 @@
  */
 #include "mcpvisor/relay.h"
 
+#include "mcpvisor/err.h"
 #include "mcpvisor/loop.h"
 #include "mcpvisor/mem.h"
 #include "mcpvisor/stream.h"
@@ -19,11 +20,14 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#define RELAY_MAGIC 0x726c6179u
+#define SIDE_MAGIC  0x736964u
 #define RELAY_BYTES (1024u * 1024)
 /* After the client has gone the daemon's last answers are waited for. */
 #define RELAY_LAST_MS 2000
 
 struct relay_side {
+	unsigned magic;
 	struct relay *r;
 	struct stream *s;
 	struct relay_side *peer;
@@ -31,6 +35,7 @@ struct relay_side {
 };
 
 struct relay {
+	unsigned magic;
 	struct relay_side client, daemon;
 	struct timer timer;
 	struct deferred over;
@@ -57,7 +62,10 @@ side_move(struct relay_side *side)
 static void
 on_input(void *arg)
 {
-	side_move(arg);
+	struct relay_side *side = arg;
+
+	MCPVISOR_ASSERT(side->magic == SIDE_MAGIC);
+	side_move(side);
 }
 
 static void
@@ -65,6 +73,7 @@ on_drained(void *arg)
 {
 	struct relay_side *side = arg;
 
+	MCPVISOR_ASSERT(side->magic == SIDE_MAGIC);
 	stream_pause(side->peer->s, false);
 	if (side->r->daemon.ended)
 		deferred_ask(&side->r->over);
@@ -76,6 +85,7 @@ on_read_end(void *arg, enum stream_end end)
 	struct relay_side *side = arg;
 	struct relay *r = side->r;
 
+	MCPVISOR_ASSERT(side->magic == SIDE_MAGIC);
 	(void)end;
 	side->ended = true;
 	if (side == &r->daemon) {
@@ -94,6 +104,7 @@ on_write_end(void *arg, int errnum)
 	struct relay_side *side = arg;
 	struct relay *r = side->r;
 
+	MCPVISOR_ASSERT(side->magic == SIDE_MAGIC);
 	(void)errnum;
 	side->broken = true;
 	if (side == &r->client)
@@ -107,18 +118,28 @@ static const struct stream_cb callbacks = {.on_input = on_input,
     .on_read_end = on_read_end,
     .on_write_end = on_write_end};
 
+/* Whichever of the two comes first is the end. */
+static void
+relay_done(struct relay *r)
+{
+	timer_clear(&r->timer);
+	deferred_cancel(&r->over);
+	r->done(r->arg, r->ok);
+}
+
 static void
 on_over(void *arg)
 {
 	struct relay *r = arg;
 
+	MCPVISOR_ASSERT(r->magic == RELAY_MAGIC);
 	/* What the daemon said last may still be on its way out. */
 	if (!r->client.broken && stream_out_pending(r->client.s) > 0) {
 		if (!timer_is_set(&r->timer))
 			timer_set(&r->timer, RELAY_LAST_MS);
 		return;
 	}
-	r->done(r->arg, r->ok);
+	relay_done(r);
 }
 
 static void
@@ -126,7 +147,8 @@ on_timer(void *arg)
 {
 	struct relay *r = arg;
 
-	r->done(r->arg, r->ok);
+	MCPVISOR_ASSERT(r->magic == RELAY_MAGIC);
+	relay_done(r);
 }
 
 static int
@@ -165,12 +187,13 @@ relay_new(
 	if (fd < 0)
 		return MV_SYSTEM;
 	r = mem_xcalloc(1, sizeof(*r));
+	r->magic = RELAY_MAGIC;
 	r->done = o->done;
 	r->arg = o->arg;
 	timer_init(&r->timer, l, on_timer, r);
 	deferred_init(&r->over, l, on_over, r);
-	r->client = (struct relay_side){.r = r, .peer = &r->daemon};
-	r->daemon = (struct relay_side){.r = r, .peer = &r->client};
+	r->client = (struct relay_side){.magic = SIDE_MAGIC, .r = r, .peer = &r->daemon};
+	r->daemon = (struct relay_side){.magic = SIDE_MAGIC, .r = r, .peer = &r->client};
 	r->client.s = stream_new(l, &outer, &callbacks, &r->client);
 	r->daemon.s = stream_new(l, &inner, &callbacks, &r->daemon);
 	*out = r;
@@ -186,5 +209,6 @@ relay_free(struct relay *r)
 	stream_free(r->daemon.s);
 	timer_fini(&r->timer);
 	deferred_cancel(&r->over);
+	r->magic = 0;
 	mem_free(r);
 }

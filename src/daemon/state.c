@@ -25,6 +25,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -262,6 +263,25 @@ state_write_key(struct state *s, const struct mac_key *key, bool replace)
 	return ok;
 }
 
+/* What is there was not to be used: it may be foreign, damaged or open to others, or
+ * whole by now. One process at a time, or each would go on with a key of its own. */
+static bool
+state_replace_key(struct state *s)
+{
+	bool locked = flock(s->dir, LOCK_EX) == 0, ok = state_read_key(s, &s->key);
+	int fault;
+
+	if (!ok) {
+		LOG_WARNING("state", "key is not usable and is made anew", "%s", "");
+		ok = state_write_key(s, &s->key, true);
+	}
+	fault = errno;
+	if (locked)
+		(void)flock(s->dir, LOCK_UN);
+	errno = fault;
+	return ok;
+}
+
 static bool
 state_make_key(struct state *s)
 {
@@ -272,14 +292,8 @@ state_make_key(struct state *s)
 		return false;
 	if (state_write_key(s, &s->key, false))
 		return true;
-	if (errno == EEXIST) {
-		if (state_read_key(s, &s->key))
-			return true;
-		/* There, but foreign, damaged or open to others. */
-		LOG_WARNING("state", "key is not usable and is made anew", "%s", "");
-		if (state_write_key(s, &s->key, true))
-			return true;
-	}
+	if (errno == EEXIST && state_replace_key(s))
+		return true;
 	state_complain(KEY_NAME);
 	return false;
 }
