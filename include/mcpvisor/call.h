@@ -13,6 +13,8 @@ struct call_cb {
 	void (*on_progress)(void *arg, const struct link_msg *m);
 	/* A log message that is this call's for certain. */
 	void (*on_log)(void *arg, const struct link_msg *m);
+	/* A question for whoever made this call, for certain; takes or answers q. */
+	void (*on_question)(void *arg, struct question *q);
 	/* The one end. The call's memory is the owner's again. */
 	void (*on_done)(void *arg, const struct outcome *o);
 };
@@ -27,9 +29,21 @@ struct call {
 	struct upstream *u;  /* NULL while waiting for lists */
 	struct upstream_req req;
 	struct gateway_waiter waiter;
+	/* Set by the owner: what its client can be asked, and whether the message is kept
+	 * for call_retry if its upstream may ask in a result. */
+	unsigned caps;
+	bool keeps;
+	bool has_state; /* the message brings a requestState that is not ours */
 	struct upstream_call_copy *copy; /* while waiting */
-	struct buf own;			 /* what we put in place of the client's words */
-	char why[160]; /* of MV_PARAMS: what is wrong, if it is not the name; or "" */
+	struct upstream_call_copy *kept; /* for call_retry */
+	uint64_t serial;		 /* of the instance that it was sent to */
+	/* Set by the owner: the task that a tasks/ request is about; for call_start
+	 * alone, which keeps its number. NULL: there is no such task. */
+	const struct task *task;
+	uint64_t task_serial;
+	struct buf input; /* the answers of a call_retry */
+	struct buf own;	  /* what we put in place of the client's words */
+	char why[160];	  /* of MV_PARAMS: what is wrong, if it is not the name; or "" */
 };
 
 /* Starts c, whose cb, arg and owner (NULL: nobody, who is shown the first view) are set.
@@ -40,6 +54,14 @@ struct call {
  * cannot take it; c->u and c->route tell the owner, if one was found, until call_fini. */
 enum mv_err call_start(struct gateway *g, struct call *c,
     const struct upstream_call *req) MCPVISOR_MUST_CHECK;
+/* c, which keeps, ended with OUTCOME_INPUT_REQUIRED, and its client was asked: sends it
+ * again, to the same instance, with the answers (an object) and the state as the upstream
+ * wrote it; either may be absent. As call_start; MV_DIED: that instance is gone. */
+enum mv_err call_retry(
+    struct call *c, struct jtext responses, struct jtext state) MCPVISOR_MUST_CHECK;
+/* While its client is asked nothing holds the instance of c: c->u is NULL after this if
+ * that has gone. To be called before c->u is used then. */
+void call_look(struct call *c);
 /* Ends c without an answer and tells its owner. cancel as in upstream_cancel. */
 void call_cancel(struct call *c, const struct link_msg *cancel);
 /* Lets go of the route; c may be used again. */

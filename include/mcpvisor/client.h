@@ -34,6 +34,8 @@ struct client_port_ops {
 	 */
 	bool (*check)(void *arg, const struct link_msg *m, struct jtext definition,
 	    struct buf *error);
+	/* Appends whom its messages are from. */
+	void (*put_principal)(void *arg, struct buf *out);
 };
 
 struct client_cb {
@@ -48,6 +50,10 @@ struct client_cb {
 
 struct client *client_new(struct loop *l, struct gateway *g, unsigned view,
     const struct client_cb *cb, void *arg);
+/* What it signs with that has to be known again after a restart; else that is a key of
+ * its own. */
+struct mac_key;
+void client_set_key(struct client *c, const struct mac_key *key);
 /* Whether it gets upstreams of its own where isolation asks for it. */
 void client_set_own_instances(struct client *c, bool own);
 /* Cancels what is in flight. Not inside its own callbacks. */
@@ -64,6 +70,7 @@ struct client *client_new_shared(struct loop *l, struct gateway *g, unsigned vie
 /* Whether a message shows the signs of 2026-07-28. */
 bool client_is_modern(const struct json_msg *json);
 bool client_request_is_modern(const struct request *r);
+struct jtext client_request_id(const struct request *r); /* as it was written */
 
 /* What a session is, for whoever has to name it or bring it back. */
 struct client_session {
@@ -72,11 +79,15 @@ struct client_session {
 	struct jtext client_info; /* JSON, absent if none; the client's */
 	size_t n_subscriptions;
 	unsigned n_instances; /* upstreams of its own */
+	unsigned n_asks;      /* requests that it has not answered */
+	unsigned n_tasks;     /* that it may still ask for */
+	unsigned caps;	      /* what it can be asked (client_caps.h) */
 	bool has_level;	      /* logging/setLevel was called */
 };
 struct client_session client_session_of(const struct client *c);
 /* Opens the session that an earlier initialize opened. name may be "". */
-void client_session_restore(struct client *c, enum revision revision, const char *name);
+void client_session_restore(
+    struct client *c, enum revision revision, unsigned caps, const char *name);
 
 /* Whether the end of each forwarded request is a line of the log (module "call", info):
  * it is. For all clients. */
@@ -84,9 +95,13 @@ void client_log_calls(bool on);
 
 /* Ends a request without an answer and tells its owner, as if it had been cancelled. */
 void client_cancel(struct request *r);
+/* The same for what is open of a batch that came by port. */
+void client_cancel_batch(struct client *c, const struct client_port *port);
 /* The client's own channel takes messages (again): what it missed is said. */
 void client_channel_opened(struct client *c);
 void client_channel_closed(struct client *c);
+/* What the channel has taken since it was closed is lost. */
+void client_channel_lost(struct client *c);
 /* A line that was no message; id may be absent. */
 void client_on_bad(struct client *c, enum mv_err err, struct jtext id);
 /* Gives back the memory that only requests need. Not inside its own callbacks. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The HTTP endpoint: Streamable HTTP of both eras at a path for each profile, and on
- * unix sockets newline-delimited messages as well.
- * Spec: basic/transports, Streamable HTTP (2025-03-26 to 2026-07-28).
+ * unix sockets newline-delimited messages as well; where wanted the HTTP+SSE of old.
+ * Spec: basic/transports, Streamable HTTP (2025-03-26 to 2026-07-28), HTTP with SSE
+ * (2024-11-05).
  */
 #ifndef MCPVISOR_ENDPOINT_HTTP_H
 #define MCPVISOR_ENDPOINT_HTTP_H
@@ -21,6 +22,8 @@ struct endpoint_http;
 struct endpoint_listen {
 	const char *address; /* see listener_new; several rows may share one */
 	const char *path;    /* "/mcp" */
+	/* Where HTTP+SSE of 2024-11-05 is spoken as well; NULL: nowhere. */
+	const char *sse_path;
 	const char *profile; /* its name, part of what a session id is bound to; "" */
 	unsigned view;
 	const char *const *allowed_hosts, *const *allowed_origins; /* see http_guard */
@@ -38,8 +41,11 @@ struct endpoint_http_opts {
 	 * 1800000. */
 	uint32_t session_state_idle_ms;
 	unsigned sessions_max; /* in memory: 10000 */
-	uint32_t drain_ms;     /* calls may finish when we stop: 1000 */
-	struct mac_key key;    /* of session ids */
+	size_t replay_bytes; /* of a session's streams, kept for a client that lost them:
+				1 MiB; 0: streams cannot be taken up again */
+	uint32_t replay_ms;  /* so long an answer waits for its client: 300000 */
+	uint32_t drain_ms;   /* calls may finish when we stop: 1000 */
+	struct mac_key key;  /* of session ids */
 	/* Sessions that must not come back after a restart. Both may be NULL. */
 	void (*mark_gone)(void *arg, uint64_t serial, uint64_t expires_s);
 	bool (*is_gone)(void *arg, uint64_t serial);

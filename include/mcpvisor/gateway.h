@@ -21,12 +21,34 @@ struct gateway_observer {
 	/* A log message whose owner is this client for certain. */
 	void (*on_log)(void *arg, struct upstream *u, const struct link_msg *m);
 	void *arg;
+	/* A question that is this client's for certain, of no call that is known; it
+	 * takes or answers q. NULL: it is refused. */
+	void (*on_question)(void *arg, struct upstream *u, struct question *q);
+	/* notifications/elicitation/complete that is this client's; may be NULL. */
+	void (*on_elicited)(void *arg, struct upstream *u, const struct link_msg *m);
+	/* What becomes of a task of its, or progress of the request that it was made for;
+	 * ed: what has to be changed in m for this client. May be NULL. */
+	void (*on_task)(void *arg, const struct link_msg *m, struct json_edits *ed);
+	/* What it can be asked (gateway_set_caps). */
+	unsigned caps;
+	/* Its requests know nothing of each other: each is a client of its own. */
+	bool is_crowd;
 	bool has_instances;   /* it may have upstreams of its own (isolation) */
 	bool has_stream;      /* set by gateway_set_stream */
 	unsigned n_instances; /* that it has had; the gateway counts */
+	unsigned n_tasks;     /* that it has; the same */
 	enum mcp_level level; /* what its session asked for; MCP_LV_MAX: nothing */
 };
 void gateway_observe(struct gateway *g, struct gateway_observer *o);
+/* o can be asked this from now on (a mask of client_caps.h). The first one to say so of a
+ * gateway of one client decides what all upstreams are told. */
+void gateway_set_caps(struct gateway *g, struct gateway_observer *o, unsigned caps);
+/* o's roots have changed: upstreams of its own that were told of them hear of it. */
+void gateway_roots_changed(struct gateway *g, struct gateway_observer *o);
+/* o is sent to a URL under this elicitationId (a JSON string): the word that it is
+ * complete goes to o. Bounded; the oldest is forgotten. */
+void gateway_note_elicitation(
+    struct gateway *g, struct gateway_observer *o, struct upstream *u, struct jtext id);
 /* o has a stream on which it waits for notices, or none any more: upstreams of its own
  * do not sleep meanwhile. */
 void gateway_set_stream(struct gateway *g, struct gateway_observer *o, bool has);
@@ -62,6 +84,11 @@ struct gateway_opts {
 	size_t n_profiles;     /* 0: one view, of everything */
 	size_t name_bytes;     /* 0: CAP_NAME_BYTES */
 	uint32_t list_wait_ms; /* 5000 */
+	/* There is one client, and its upstreams are its own: they are told what it can
+	 * do when that is known (gateway_set_caps). Else each shared one is told
+	 * CLIENT_CAPS_SHARED, if anybody can be asked at all (can_ask). */
+	bool one_client;
+	bool can_ask;
 	/* u was made and has not been started: what was kept of it can be given back
 	 * (upstream_take_memory). Not for instances. From gateway_new on; may be NULL. */
 	void (*on_made)(void *arg, struct upstream *u);
@@ -74,8 +101,7 @@ struct gateway_opts {
 	void *arg;
 };
 
-struct gateway *gateway_new(
-    struct loop *l, struct spawner *sp, const struct gateway_opts *o);
+struct gateway *gateway_new(const struct upstream_env *env, const struct gateway_opts *o);
 void gateway_free(struct gateway *g);
 /* Starts those that start eagerly, and those of whose lists nothing is known yet. */
 void gateway_start(struct gateway *g);
@@ -136,12 +162,17 @@ struct catalog *gateway_catalog(struct gateway *g);
 size_t gateway_count(const struct gateway *g);
 struct upstream *gateway_upstream(const struct gateway *g, size_t i);
 
-/* The instance of *u that serves owner: *u itself, one of owner's own, which is made and
- * started when it is first asked for, or one without a call (isolation "call"). MV_BUSY:
- * there are too many. */
+/* The instance of *u that serves a call of owner, which can be asked caps: *u itself; one
+ * of owner's own, which is made and started when it is first asked for; or one without a
+ * call, that declares caps (isolation "call", and a crowd's calls to one that asks).
+ * MV_BUSY: there are too many. */
 enum mv_err gateway_pick_instance(struct gateway *g, struct upstream **u,
-    struct gateway_observer *owner) MCPVISOR_MUST_CHECK;
+    struct gateway_observer *owner, unsigned caps) MCPVISOR_MUST_CHECK;
 
+/* A number that tells instance u from any other, before and after it; 0: it is gone. */
+uint64_t gateway_serial(const struct gateway *g, const struct upstream *u);
+/* A call is over: a question whose owner was not certain may have one now. */
+void gateway_note_call_over(struct gateway *g);
 /* Instances of u beside itself. */
 size_t gateway_count_instances(const struct gateway *g, const struct upstream *u);
 /* upstream_in_flight and upstream_stats of u with all that its instances have, or had;

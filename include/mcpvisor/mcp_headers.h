@@ -1,21 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The request headers of 2026-07-28 that mirror the body: Mcp-Method, Mcp-Name,
- * Mcp-Param-*, MCP-Protocol-Version, and the x-mcp-header annotations they come from.
+ * Mcp-Param-*, MCP-Protocol-Version.
  * Spec: 2026-07-28 basic/transports/streamable-http, Request Metadata.
  */
 #ifndef MCPVISOR_MCP_HEADERS_H
 #define MCPVISOR_MCP_HEADERS_H
 
-#include <stdbool.h>
-
 #include "mcpvisor/http_parse.h"
 #include "mcpvisor/json.h"
-
-/* Checks the annotations of a tool definition's inputSchema. NULL: sound (or none);
- * else constant text that says what makes the tool unusable. *any (may be NULL) says
- * whether there is an annotation at all. */
-const char *mcp_headers_check_tool(struct jtext definition, bool *any);
 
 /* Compares a modern request's headers with its body. version: the header is required and
  * must be the text of _meta's; method: Mcp-Method required, equal; name: the value of

@@ -23,7 +23,8 @@ struct question_cb {
 
 /* What the upstream does for it. */
 struct question_ops {
-	/* Somebody has it: the time limits of req (may be NULL) rest while it is open. */
+	/* Somebody has it: the time limits of req rest while it is open; req NULL: of all
+	 * calls of that upstream, as it may be of any. */
 	void (*on_taken)(struct question *q, struct upstream_req *req);
 	/* Sends the answer and takes q out of every table. */
 	void (*answer)(
@@ -43,6 +44,7 @@ struct question {
 	const struct question_cb *cb;
 	void *arg;
 	struct upstream_req *req; /* whose time limits rest; or NULL */
+	bool is_loose;		  /* those of all calls do */
 	uint64_t asked_ms;
 	struct json_msg json;
 	char bytes[];
@@ -56,7 +58,7 @@ void question_withdraw(struct question *q);
 struct jtext question_params(const struct question *q); /* absent if it has none */
 
 /* From now on q is the taker's to answer, in the place of whoever had it before. req: the
- * request of whose call it is a part, or NULL. */
+ * request of whose call it is a part, or NULL: that is not known. */
 void question_take(struct question *q, const struct question_cb *cb, void *arg,
     struct upstream_req *req);
 /* Sends the answer, member is "result" or "error", and ends q. */

@@ -35,6 +35,7 @@ struct upstream_req;
 	X(BOTH, "both")	    /* initialize sent as well */                                \
 	X(INIT, "init")	    /* initialize sent alone, or discover refused */             \
 	X(LATE, "late")	    /* initialize refused, discover may still answer */          \
+	X(AGREED, "agreed") /* discover answered, initialize may still be */             \
 	X(READY, "ready")   /* takes calls */                                            \
 	X(ASLEEP, "asleep") /* no process until it is used; its lists are known */       \
 	X(WAKING, "waking") /* wanted again; its last process is on its way out */       \
@@ -105,7 +106,7 @@ struct upstream_cb {
 	    void *arg, struct upstream *u, struct upstream_req *r, struct question *q);
 	/* notifications/elicitation/complete, whole; may be NULL. */
 	void (*on_elicited)(void *arg, struct upstream *u, const struct link_msg *m);
-	/* notifications/tasks/status, or progress of a request that is over; may be NULL. */
+	/* A task's status, or progress of a request that is over; may be NULL. */
 	void (*on_task)(void *arg, struct upstream *u, const struct link_msg *m);
 };
 

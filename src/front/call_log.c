@@ -7,6 +7,7 @@
  * Invariants: an end is noted once, however it comes; nothing is formatted or kept
  * while the lines are off; what a peer chose is escaped and cut.
  */
+#include "client_log_priv.h"
 #include "client_priv.h"
 
 #include "mcpvisor/caps.h"
@@ -54,6 +55,9 @@ static const struct {
     [MV_CLOSED] = {CALL_END_DIED, false},
     [MV_BACKOFF] = {CALL_END_DIED, false},
     [MV_PARKED] = {CALL_END_DIED, false},
+    [MV_UNREACHABLE] = {CALL_END_DIED, false},
+    [MV_AUTH] = {CALL_END_ERROR, false},
+    [MV_HTTP] = {CALL_END_ERROR, false},
 };
 
 /* The line as far as it is; what has no room is left out. */

@@ -5,16 +5,20 @@
  * Owns: every request from its arrival to its one answer.
  * Driven by: the endpoint (messages in), handlers and calls (answers out).
  * Invariants: an id is in the table at most once; a request is answered or dropped by
- * request_end, once; after a failed send nothing more is written.
+ * request_end, once.
  */
 #include "mcpvisor/client.h"
 
+#include "client_ask_priv.h"
+#include "client_log_priv.h"
 #include "client_priv.h"
+#include "client_task_priv.h"
 
 #include "mcpvisor/caps.h"
 #include "mcpvisor/log.h"
 #include "mcpvisor/mem.h"
 #include "mcpvisor/metrics.h"
+#include "mcpvisor/tasks.h"
 #include "mcpvisor/wording.h"
 
 #include <string.h>
@@ -120,8 +124,10 @@ requests_hash_all(struct client *c)
 	struct request *r;
 
 	c->by_id = idmap_new();
-	for (r = c->requests; r != NULL && request_hash(c, r); r = r->next)
-		;
+	/* Those that are parked have no id to be found by. */
+	for (r = c->requests; r != NULL; r = r->next)
+		if (!r->is_detached && !request_hash(c, r))
+			break;
 	if (r == NULL)
 		return true;
 	for (r = c->requests; r != NULL; r = r->next)
@@ -208,12 +214,65 @@ request_unhash(struct client *c, struct request *r)
 }
 
 void
+request_detach(struct request *r, const struct iovec *result, int n)
+{
+	struct client *c = r->c;
+	const struct client_port *port = r->port;
+
+	MCPVISOR_ASSERT(r->batch == NULL && !r->is_detached);
+	request_write(r, 200, "result", result, n);
+	if (r->hashed)
+		request_unhash(c, r);
+	r->hashed = false;
+	r->is_detached = true;
+	r->id = r->token = (struct jtext){NULL, 0};
+	r->id_hash = 0;
+	r->port = NULL;
+	c->n_parked++;
+	if (port != NULL)
+		port->ops->closed(port->arg);
+	if (client_in_flight(c) == 0)
+		c->cb->on_idle(c->arg);
+}
+
+void
+request_take_over(struct request *r, struct request *fresh)
+{
+	struct client *c = r->c;
+
+	mem_free(r->heap);
+	memcpy(r->text, fresh->text, sizeof(r->text));
+	r->heap = fresh->heap;
+	r->id = fresh->id;
+	r->token = fresh->token;
+	if (r->heap == NULL) {
+		r->id.p = r->text;
+		r->token.p = r->token.n != 0 ? r->text + r->id.n : NULL;
+	}
+	fresh->heap = NULL;
+	r->id_hash = fresh->id_hash;
+	r->port = fresh->port;
+	fresh->port = NULL;
+	r->is_detached = false;
+	c->n_parked--;
+	request_end(fresh);
+	/* Where one more has no place in the table it cannot be cancelled; no more. */
+	(void)request_enter(c, r);
+	if (r->port != NULL)
+		r->port->ops->open(r->port->arg, r);
+}
+
+void
 request_end(struct request *r)
 {
 	struct client *c = r->c;
 	struct batch *b = r->batch;
 	const struct client_port *port = b == NULL ? r->port : NULL;
 
+	request_lose_asks(r, r->is_ending);
+	input_free(r->input);
+	parked_free(r->parked);
+	task_page_free(r->page);
 	call_fini(&r->call);
 	gateway_unwait(&r->waiter);
 	if (r->hashed)
@@ -222,6 +281,7 @@ request_end(struct request *r)
 	if (r->next != NULL)
 		r->next->prev = r->prev;
 	c->n_requests--;
+	c->n_parked -= r->is_detached;
 	request_release(c, r);
 	if (b != NULL)
 		batch_close(c, b);
@@ -255,6 +315,11 @@ client_new_shared(struct loop *l, struct gateway *g, unsigned view,
 	deferred_init(&c->dead, l, on_dead, c);
 	c->observer.on_changed = client_on_changed;
 	c->observer.on_log = client_on_log;
+	c->observer.on_question = client_on_question;
+	c->observer.on_elicited = client_on_elicited;
+	c->observer.on_task = client_on_task;
+	c->observer.is_crowd = true;
+	timer_init(&c->ask_timer, l, client_on_ask_timer, c);
 	c->observer.arg = c;
 	c->observer.view = view;
 	gateway_observe(g, &c->observer);
@@ -269,6 +334,7 @@ client_new(struct loop *l, struct gateway *g, unsigned view, const struct client
 	struct client *c = client_new_shared(l, g, view, cb, arg);
 
 	c->is_shared = false;
+	c->observer.is_crowd = false;
 	return c;
 }
 
@@ -276,6 +342,8 @@ client_new(struct loop *l, struct gateway *g, unsigned view, const struct client
 void
 request_cancel(struct request *r, const struct link_msg *m)
 {
+	r->is_ending = true;
+	call_look(&r->call);
 	call_log_failed(r, MV_CANCELLED, (struct jtext){NULL, 0}, 0);
 	call_cancel(&r->call, m);
 	if (r->listen != NULL)
@@ -290,6 +358,19 @@ void
 client_cancel(struct request *r)
 {
 	request_cancel(r, NULL);
+}
+
+void
+client_cancel_batch(struct client *c, const struct client_port *port)
+{
+	struct request *next;
+
+	/* With the last of them the port goes: it is only compared. */
+	for (struct request *r = c->requests; r != NULL; r = next) {
+		next = r->next;
+		if (r->batch != NULL && r->port == port)
+			request_cancel(r, NULL);
+	}
 }
 
 void
@@ -317,12 +398,29 @@ client_free(struct client *c)
 	subs_clear(c, false);
 	while (c->requests != NULL)
 		request_cancel(c->requests, NULL);
+	client_lose_asks(c);
+	timer_fini(&c->ask_timer);
+	client_set_key(c, NULL);
 	client_session_fini(c);
 	gateway_unobserve(c->g, &c->observer);
 	client_rest(c);
 	deferred_cancel(&c->dead);
 	c->magic = 0;
 	mem_free(c);
+}
+
+void
+client_set_key(struct client *c, const struct mac_key *key)
+{
+	if (c->park_key != NULL) {
+		mac_key_wipe(c->park_key);
+		mem_free(c->park_key);
+		c->park_key = NULL;
+	}
+	if (key != NULL) {
+		c->park_key = mem_xalloc(sizeof(*key));
+		*c->park_key = *key;
+	}
 }
 
 void
@@ -334,7 +432,7 @@ client_set_own_instances(struct client *c, bool own)
 size_t
 client_in_flight(const struct client *c)
 {
-	return c->n_requests - c->n_listens;
+	return c->n_requests - c->n_listens - c->n_parked;
 }
 
 void
@@ -348,6 +446,10 @@ client_finish(struct client *c)
 
 		if (r->listen != NULL) {
 			listen_finish(r->listen);
+			continue;
+		}
+		if (r->is_detached) {
+			request_cancel(r, NULL);
 			continue;
 		}
 		call_cancel(&r->call, NULL);

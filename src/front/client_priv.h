@@ -7,6 +7,7 @@
 #include "mcpvisor/client.h"
 #include "mcpvisor/idmap.h"
 #include "mcpvisor/loop.h"
+#include "mcpvisor/mac.h"
 
 #define CLIENT_MAGIC	   0x636c6965u
 #define REQUEST_TEXT_BYTES 80
@@ -29,8 +30,12 @@ struct call_note {
 	size_t in; /* bytes of the message */
 };
 
+struct ask;
 struct batch;
 struct call_end;
+struct input;
+struct parked;
+struct task_page;
 struct front_era;
 struct listen;
 struct legacy_sub;
@@ -54,13 +59,20 @@ struct request {
 	struct legacy_sub *sub;	  /* resources/subscribe that waits for its answer */
 	struct request *sub_next; /* another one that waits for the same */
 	struct buf uri;		  /* of resources/read, for errors that name it */
-	bool takes_url;		  /* its client can be sent to a URL (elicitation) */
+	struct input *input;	  /* its legacy client is asked for its modern upstream */
+	struct parked *parked;	  /* its modern client is asked for its legacy upstream */
+	struct task_page *page;	  /* of tasks/list */
+	bool wants_task;	  /* its client asks that it becomes one */
+	bool is_ending;		  /* its client has given it up */
+	bool is_detached;	  /* parked, and answered: it has no id and no port */
+	bool is_bound;		  /* bound is set */
 	struct call_note note;
 	char *heap;
 	/* From here on not cleared at the start. */
 	char text[REQUEST_TEXT_BYTES];
-	struct log_client log_client;  /* if note.is_logged */
-	char trace_id[TRACE_ID_BYTES]; /* if note.has_trace */
+	unsigned char bound[MAC_BYTES]; /* what a handle for it is good for */
+	struct log_client log_client;	/* if note.is_logged */
+	char trace_id[TRACE_ID_BYTES];	/* if note.has_trace */
 };
 
 /* The client-side adapter of an era. */
@@ -78,6 +90,8 @@ struct front_era {
 	const char *(*map_error)(const struct request *r, const struct outcome *o,
 	    int64_t code, struct buf *out);
 };
+/* An elicitation as a request of 2026-07-28, which has no id for it. */
+void front_put_elicitation(struct buf *out, struct jtext params);
 /* The status that an error's code has over HTTP. */
 int front_status_of(const struct front_era *era, int64_t code);
 extern const struct front_era front_legacy, front_modern;
@@ -95,9 +109,11 @@ struct batch {
 /* The session that initialize opened; a client has one or none. */
 struct session {
 	bool open;
+	bool greeted; /* its initialize is over and done with */
 	enum revision revision;
 	enum mcp_level level; /* MCP_LV_MAX: it never said */
 	struct buf client_info;
+	struct buf client_caps; /* as 2026-07-28 writes them; empty: none */
 	struct log_client log_client;
 	struct strmap *subs; /* decoded URI: struct legacy_sub; NULL until the first */
 	uint64_t heard;	     /* the last event that its subscriptions were told */
@@ -120,8 +136,17 @@ struct client {
 	struct batch *batch;		/* being walked */
 	const struct client_port *port; /* of the message being looked at */
 	bool is_shared;
-	unsigned missed;    /* lists that changed while its channel was closed */
-	struct buf scratch; /* text of our own messages */
+	bool has_said_caps; /* what it can be asked is known */
+	unsigned missed;    /* lists whose change its channel did not take */
+	unsigned kept;	    /* ... took, but while nobody was there */
+	struct ask *asks;
+	unsigned n_asks;
+	uint64_t last_ask;
+	struct timer ask_timer;
+	struct parked *parked;
+	size_t n_parked;
+	struct mac_key *park_key; /* NULL until one is needed */
+	struct buf scratch;	  /* text of our own messages */
 	struct deferred dead;
 };
 
@@ -137,6 +162,10 @@ void client_send(struct client *c, const struct iovec *iov, int n);
 /* To the port a message came by, or to the client's own channel. */
 void client_answer(struct client *c, const struct client_port *port, int status,
     const struct iovec *iov, int n);
+/* Answers r, which stays: without id, port and notices. */
+void request_detach(struct request *r, const struct iovec *result, int n);
+/* A detached one goes on under the name and the port of fresh, which is no more. */
+void request_take_over(struct request *r, struct request *fresh);
 /* A message that belongs to r and comes before its answer. */
 void request_notify(struct request *r, const struct iovec *iov, int n);
 void request_notify_buf(struct request *r, const struct buf *b);
@@ -144,6 +173,9 @@ void client_send_buf(struct client *c, const struct buf *b);
 /* Writes {"jsonrpc","id","result"|"error": body} and ends r. */
 void request_reply(
     struct request *r, const char *member, const struct iovec *body, int n);
+/* The same without the end of r. */
+void request_write(
+    struct request *r, int status, const char *member, const struct iovec *body, int n);
 void request_reply_status(
     struct request *r, int status, const char *member, const struct iovec *body, int n);
 void request_reply_buf(struct request *r, const char *member, const struct buf *body);
@@ -169,40 +201,8 @@ void handle_forward(struct request *r, const struct link_msg *m);
 void handle_subscribe(struct request *r, const struct link_msg *m);
 void handle_unsubscribe(struct request *r, const struct link_msg *m);
 void handle_listen(struct request *r, const struct link_msg *m);
-
-/* call_log.c */
-/* X(ENDING, name): what became of a call on its way, whatever it says. ERROR: it was
- * answered by an error, ours or the upstream's. */
-#define CALL_ENDINGS(X)                                                                  \
-	X(ERROR, "error")                                                                \
-	X(RETURNED, "returned")                                                          \
-	X(TIMEOUT, "timeout")                                                            \
-	X(CANCELLED, "cancelled")                                                        \
-	X(DIED, "died")                                                                  \
-	X(BUSY, "busy")
-enum call_ending {
-#define X(id, name) CALL_END_##id,
-	CALL_ENDINGS(X)
-#undef X
-};
-struct call_end {
-	enum call_ending ending;
-	enum mv_err err; /* why there is no answer of an upstream; MV_OK: there is */
-	int64_t code;	 /* of the upstream's error; 0: it gave a result */
-	bool is_err;	 /* its result has isError true */
-	size_t out;	 /* bytes of the value of result or error as it is sent */
-	size_t added;	 /* of them: that were put into the upstream's */
-};
-/* m is about to be forwarded. */
-void call_log_begin(struct request *r, const struct link_msg *m);
-/* That is over: counted, and a line of the log. Does nothing the second time. name is
- * what r asks for as its client wrote it, used if nothing better is known; may be
- * absent. */
-void call_log_end(struct request *r, const struct call_end *e, struct jtext name);
-/* The same without an answer of an upstream. out is as in call_end. */
-void call_log_failed(struct request *r, enum mv_err err, struct jtext name, size_t out);
-/* Takes the name out of an Implementation object (may be absent). */
-void log_client_set(struct log_client *lc, struct jtext info);
+void handle_task(struct request *r, const struct link_msg *m);
+void handle_task_list(struct request *r, const struct link_msg *m);
 
 /* handle_read.c */
 /* Whether r asks for what it reads under a prefix of ours. */
@@ -214,6 +214,9 @@ void read_put_prefixed(const struct request *r, struct jtext body,
 
 /* handle_hello.c */
 void client_session_init(struct client *c);
+/* A request has come: what its client can be asked is known now. */
+void client_note_caps(
+    struct client *c, const struct link_msg *m, enum method method, bool modern);
 void client_session_fini(struct client *c);
 #define SERVER_INFO                                                                      \
 	"{\"name\":\"mcpvisor\",\"title\":\"mcpvisor\",\"version\":\"" MCPVISOR_VERSION  \
@@ -222,6 +225,7 @@ void client_session_fini(struct client *c);
 /* notices.c and handle_listen.c */
 void client_on_changed(void *arg, unsigned kinds);
 void client_on_log(void *arg, struct upstream *u, const struct link_msg *m);
+void client_on_elicited(void *arg, struct upstream *u, const struct link_msg *m);
 void listen_on_changed(struct client *c, unsigned kinds);
 /* Ends a listen without a word (its client cancelled it). */
 void listen_free(struct listen *l);

@@ -4,8 +4,10 @@
  *
  * Driven by: handlers, calls, listens.
  * Invariants: an answer goes to the port that its request came by, or into its batch,
- * else to the client's own channel; after a failed send nothing more is written.
+ * else to the client's own channel; one that does not take an answer is left, in a turn
+ * of its own.
  */
+#include "client_ask_priv.h"
 #include "client_priv.h"
 
 #include "mcpvisor/caps.h"
@@ -113,7 +115,9 @@ batch_add(struct batch *b, const struct iovec *iov, int n)
 void
 request_notify(struct request *r, const struct iovec *iov, int n)
 {
-	if (r->port == NULL)
+	if (r->is_detached)
+		metrics_add(METRIC_NOTICES_DROPPED, 1);
+	else if (r->port == NULL)
 		client_send(r->c, iov, n);
 	else if (r->port->ops->notify(r->port->arg, iov, n) != MV_OK)
 		metrics_add(METRIC_NOTICES_DROPPED, 1);
@@ -149,7 +153,7 @@ request_reply(struct request *r, const char *member, const struct iovec *body, i
 }
 
 void
-request_reply_status(
+request_write(
     struct request *r, int status, const char *member, const struct iovec *body, int n)
 {
 	struct iovec iov[2 * JSON_EDITS_MAX + 8];
@@ -173,6 +177,17 @@ request_reply_status(
 		batch_add(r->batch, iov, k);
 	else
 		client_answer(r->c, r->port, status, iov, k);
+}
+
+void
+request_reply_status(
+    struct request *r, int status, const char *member, const struct iovec *body, int n)
+{
+	if (r->is_detached) {
+		parked_keep_end(r, status, member, body, n);
+		return;
+	}
+	request_write(r, status, member, body, n);
 	request_end(r);
 }
 

@@ -7,6 +7,7 @@
  * the order envelope, _meta, revision, method, params; an element of a batch is
  * treated like any message, but for where its answer goes.
  */
+#include "client_ask_priv.h"
 #include "client_priv.h"
 
 #include "mcpvisor/caps.h"
@@ -36,6 +37,11 @@ static handler_fn *const handlers[METHOD_MAX] = {
     [METHOD_SUBSCRIBE] = handle_subscribe,
     [METHOD_UNSUBSCRIBE] = handle_unsubscribe,
     [METHOD_LISTEN] = handle_listen,
+    [METHOD_TASKS_GET] = handle_task,
+    [METHOD_TASKS_RESULT] = handle_task,
+    [METHOD_TASKS_UPDATE] = handle_task,
+    [METHOD_TASKS_CANCEL] = handle_task,
+    [METHOD_TASKS_LIST] = handle_task_list,
 };
 
 /* What a client without a session cannot ask for. */
@@ -44,6 +50,10 @@ static const bool needs_session[METHOD_MAX] = {
     [METHOD_SET_LEVEL] = true,
     [METHOD_SUBSCRIBE] = true,
     [METHOD_UNSUBSCRIBE] = true,
+    [METHOD_TASKS_GET] = true,
+    [METHOD_TASKS_RESULT] = true,
+    [METHOD_TASKS_CANCEL] = true,
+    [METHOD_TASKS_LIST] = true,
 };
 
 /* The definition of the tool that m calls, for the transport's checks. */
@@ -130,6 +140,9 @@ dispatch_request(struct client *c, const struct link_msg *m)
 		client_reply_error(c, m->env.id, status, &c->scratch);
 		return;
 	}
+	client_note_caps(c, m, method, modern);
+	if (method != METHOD_INITIALIZE && method != METHOD_PING)
+		client_note_greeted(c);
 	r = request_new(c, m, modern ? &front_modern : &front_legacy, method);
 	if (r != NULL)
 		handlers[method](r, m);
@@ -148,11 +161,34 @@ client_on_cancelled(struct client *c, const struct link_msg *m)
 }
 
 static void
-dispatch_response(const struct link_msg *m)
+dispatch_response(struct client *c, const struct link_msg *m)
 {
+	if (m->env.kind != ENVELOPE_INVALID && client_on_response(c, m))
+		return;
 	metrics_add(METRIC_REPLIES_LATE, 1);
 	LOG_DEBUG(
 	    "client", "answer to nothing", "id=%s", LOG_ESC(m->env.id.p, m->env.id.n));
+}
+
+static void
+dispatch_notification(struct client *c, const struct link_msg *m)
+{
+	switch ((int)method_parse(m->env.method)) {
+	case METHOD_N_INITIALIZED:
+		client_note_greeted(c);
+		break;
+	case METHOD_N_CANCELLED:
+		client_on_cancelled(c, m);
+		break;
+	case METHOD_N_PROGRESS:
+		client_on_progress(c, m);
+		break;
+	case METHOD_N_ROOTS_CHANGED:
+		gateway_roots_changed(c->g, &c->observer);
+		break;
+	default:
+		break; /* nothing here waits for it */
+	}
 }
 
 static void
@@ -163,13 +199,11 @@ dispatch_one(struct client *c, const struct link_msg *m)
 		dispatch_request(c, m);
 		break;
 	case ENVELOPE_NOTIFICATION:
-		/* initialized, progress, roots changes: nothing here waits for them. */
-		if (method_parse(m->env.method) == METHOD_N_CANCELLED)
-			client_on_cancelled(c, m);
+		dispatch_notification(c, m);
 		break;
 	case ENVELOPE_RESULT:
 	case ENVELOPE_ERROR:
-		dispatch_response(m);
+		dispatch_response(c, m);
 		break;
 	case ENVELOPE_BATCH:
 		client_reply_err(c, m->env.id, MV_ENVELOPE);
@@ -181,7 +215,7 @@ dispatch_one(struct client *c, const struct link_msg *m)
 			m->json->slot[JSON_ERROR].len == 0))
 			client_reply_err(c, m->env.id, m->env.err);
 		else
-			dispatch_response(m);
+			dispatch_response(c, m);
 		break;
 	}
 }

@@ -208,16 +208,25 @@ plan_open(struct plan *p, struct mv_errtext *et)
 	return MV_OK;
 }
 
+/* A row has one path or two. */
+static const char *
+plan_path(const struct plan *p, size_t k)
+{
+	return k % 2 == 0 ? p->rows[k / 2].path : p->rows[k / 2].sse_path;
+}
+
 static enum mv_err
 plan_check_paths(const struct plan *p, struct mv_errtext *et)
 {
-	for (size_t i = 0; i < p->n; i++) {
-		for (size_t j = 0; j < i; j++) {
-			if (p->of_rows[i] != p->of_rows[j] ||
-			    strcmp(p->rows[i].path, p->rows[j].path) != 0)
+	for (size_t i = 0; i < 2 * p->n; i++) {
+		const char *path = plan_path(p, i);
+
+		for (size_t j = 0; j < i && path != NULL; j++) {
+			if (p->of_rows[i / 2] != p->of_rows[j / 2] ||
+			    plan_path(p, j) == NULL || strcmp(path, plan_path(p, j)) != 0)
 				continue;
 			mv_errtext_set(et, "%s: the path %s is there twice",
-			    p->rows[i].address, p->rows[i].path);
+			    p->rows[i / 2].address, path);
 			return MV_CONF;
 		}
 	}
@@ -253,11 +262,11 @@ plan_set_access(
 }
 
 static void
-plan_put_row(struct http_row *r, const struct plan *p, size_t i)
+plan_put_row(struct http_row *r, const struct plan *p, size_t i, bool is_sse)
 {
 	const struct endpoint_listen *row = &p->rows[i];
 
-	r->mount = http_mount_get(p->e, row);
+	r->mount = http_mount_get(p->e, row, is_sse);
 	r->hosts = list_copy(row->allowed_hosts);
 	r->origins = list_copy(row->allowed_origins);
 	r->guard = (struct http_guard){
@@ -272,13 +281,17 @@ static void
 plan_furnish(const struct plan *p, size_t i)
 {
 	struct http_door *d = p->of_rows[i];
-	struct http_row *rows = mem_xcalloc(p->n, sizeof(*rows)), *old = d->rows;
+	struct http_row *rows = mem_xcalloc(2 * p->n, sizeof(*rows)), *old = d->rows;
 	size_t n_old = d->n_rows;
 
 	d->n_rows = 0;
-	for (size_t j = i; j < p->n; j++)
-		if (p->of_rows[j] == d)
-			plan_put_row(&rows[d->n_rows++], p, j);
+	for (size_t j = i; j < p->n; j++) {
+		if (p->of_rows[j] != d)
+			continue;
+		plan_put_row(&rows[d->n_rows++], p, j, false);
+		if (p->rows[j].sse_path != NULL)
+			plan_put_row(&rows[d->n_rows++], p, j, true);
+	}
 	d->rows = rows;
 	d->mode = row_mode(&p->rows[i]);
 	mem_free(d->group);

@@ -13,6 +13,7 @@
 #include "mcpvisor/endpoint_http.h"
 
 #include "endpoint_http_priv.h"
+#include "http_replay_priv.h"
 
 #include "mcpvisor/caps.h"
 #include "mcpvisor/clock.h"
@@ -32,23 +33,10 @@ const struct endpoint_http_opts endpoint_http_defaults = {
     .session_idle_ms = 120000,
     .session_state_idle_ms = 1800000,
     .sessions_max = 10000,
+    .replay_bytes = (size_t)1024 * 1024,
+    .replay_ms = 300000,
     .drain_ms = 1000,
 };
-
-static void
-call_options(struct http_call *k)
-{
-	/* Names with Mcp-Param- are the tools' own; the asterisk does not stand for
-	 * Authorization. */
-	http_call_reply(k, 204,
-	    HTTP_ALLOW_ALL
-	    "Access-Control-Allow-Methods: POST, GET, DELETE, OPTIONS\r\n"
-	    "Access-Control-Allow-Headers: Content-Type, Accept, Authorization, "
-	    "Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name, "
-	    "Last-Event-ID, *\r\n"
-	    "Access-Control-Max-Age: 600\r\n",
-	    NULL, NULL, 0);
-}
 
 /* The session that the header names: its exchanges hold it. False: refused. */
 static bool
@@ -77,10 +65,8 @@ call_join_session(struct http_call *k, const struct http_head *h, bool required)
 	return status == 0;
 }
 
-/* What has no body to say its revision in has but the header; requests are judged with
- * theirs. False: refused. */
-static bool
-call_knows_version(struct http_call *k, const struct http_head *h)
+bool
+http_call_knows_version(struct http_call *k, const struct http_head *h)
 {
 	if (!http_call_read_version(k, h))
 		return false;
@@ -95,7 +81,7 @@ call_knows_version(struct http_call *k, const struct http_head *h)
 static bool
 call_of_session(struct http_call *k, const struct http_head *h)
 {
-	if (!call_knows_version(k, h))
+	if (!http_call_knows_version(k, h))
 		return false;
 	if (k->port.modern) {
 		http_call_reply(k, 405, "Allow: POST, OPTIONS\r\n", NULL, NULL, 0);
@@ -107,22 +93,14 @@ call_of_session(struct http_call *k, const struct http_head *h)
 static void
 call_get(struct http_call *k, const struct http_head *h)
 {
-	struct http_session *s;
-
 	if (http_header(h, "mcp-session-id", NULL).p == NULL) {
 		/* Without a session there is nothing that could come unasked. */
 		http_call_reply(
 		    k, 405, "Allow: POST, DELETE, OPTIONS\r\n", NULL, NULL, 0);
 		return;
 	}
-	if (!call_of_session(k, h))
-		return;
-	s = k->session;
-	k->is_get = true;
-	k->older = s->stream;
-	s->stream = k; /* notices go to the newest */
-	http_call_become_stream(k);
-	client_channel_opened(s->client);
+	if (call_of_session(k, h))
+		http_session_get(k, h);
 }
 
 static void
@@ -149,6 +127,23 @@ call_one_line(struct endpoint_http *e, const char *body, size_t n)
 		if (e->body.data[i] == '\n' || e->body.data[i] == '\r')
 			e->body.data[i] = ' ';
 	return e->body.data;
+}
+
+bool
+http_call_scan(struct http_call *k, const char *body, size_t n, struct link_msg *m)
+{
+	struct endpoint_http *e = k->e;
+	const char *text = body;
+	/* As it came, first: in a string a line break is no white space. */
+	enum mv_err err = link_scan(body, n, &e->json, m);
+
+	if (err == MV_OK)
+		text = call_one_line(e, body, n);
+	if (text != body)
+		err = text == NULL ? MV_NOMEM : link_scan(text, n, &e->json, m);
+	if (err != MV_OK)
+		http_call_refuse(k, 400, mv_err_rpc_code(err), mv_err_text(err));
+	return err == MV_OK;
 }
 
 /* Whose message it is. NULL: refused. */
@@ -178,30 +173,17 @@ call_client(struct http_call *k, const struct http_head *h, const struct link_ms
 static void
 call_post(struct http_call *k, const struct http_head *h, const char *body, size_t n)
 {
-	struct endpoint_http *e = k->e;
-	const char *text = body;
 	struct link_msg m;
 	struct client *c;
-	enum mv_err err;
 
-	if (!http_call_read_version(k, h))
+	if (!http_call_read_version(k, h) || !http_call_scan(k, body, n, &m))
 		return;
-	/* As it came, first: in a string a line break is no white space. */
-	err = link_scan(body, n, &e->json, &m);
-	if (err == MV_OK)
-		text = call_one_line(e, body, n);
-	if (text != body)
-		err = text == NULL ? MV_NOMEM : link_scan(text, n, &e->json, &m);
-	if (err != MV_OK) {
-		http_call_refuse(k, 400, mv_err_rpc_code(err), mv_err_text(err));
-		return;
-	}
 	if (m.env.kind == ENVELOPE_BATCH && k->no_batches) {
 		http_call_refuse(
 		    k, 400, -32600, "Invalid request: this revision has no batches");
 		return;
 	}
-	if (m.env.kind != ENVELOPE_REQUEST && !call_knows_version(k, h))
+	if (m.env.kind != ENVELOPE_REQUEST && !http_call_knows_version(k, h))
 		return;
 	c = call_client(k, h, &m);
 	if (c == NULL)
@@ -235,9 +217,13 @@ on_request(void *arg, struct http_exchange *x, void *user, const struct http_hea
 		http_call_reply(k, 404, "", NULL, NULL, 0);
 		return;
 	}
+	if (k->mount->is_sse) {
+		http_sse_request(k, h, body, n);
+		return;
+	}
 	switch (h->method) {
 	case HTTP_M_OPTIONS:
-		call_options(k);
+		http_call_options(k);
 		break;
 	case HTTP_M_GET:
 		call_get(k, h);
@@ -255,18 +241,6 @@ on_request(void *arg, struct http_exchange *x, void *user, const struct http_hea
 }
 
 static void
-call_leave_streams(struct http_call *k)
-{
-	struct http_call **at = &k->session->stream;
-
-	while (*at != k)
-		at = &(*at)->older;
-	*at = k->older;
-	if (k->session->stream == NULL)
-		client_channel_closed(k->session->client);
-}
-
-static void
 on_end(void *arg, struct http_exchange *x, void *user, bool gone)
 {
 	struct http_call *k = user;
@@ -281,13 +255,18 @@ on_end(void *arg, struct http_exchange *x, void *user, bool gone)
 	k->e->n_streams -= k->is_stream;
 	http_call_unqueue(k);
 	if (k->is_get)
-		call_leave_streams(k);
+		http_session_leave(k);
+	http_track_leave(k, gone);
+	if (k->is_get && k->session->is_sse)
+		http_sse_end(k);
 	/* The end of a modern stream is the cancellation; a legacy session may just have
 	 * lost its line; without a session nobody could come for the answer. */
 	lost = k->request != NULL &&
 	       (k->session == NULL || client_request_is_modern(k->request));
 	if (gone && lost)
 		client_cancel(k->request); /* lets go of k */
+	else if (gone && k->batch_open && k->session == NULL)
+		client_cancel_batch(k->mount->shared, &k->port); /* the same */
 	else
 		http_call_release(k);
 }
@@ -314,6 +293,7 @@ sweep_ms(const struct endpoint_http_opts *o)
 			     ? o->session_idle_ms
 			     : o->session_state_idle_ms;
 
+	least = o->replay_ms < least ? o->replay_ms : least;
 	least = (o->http.idle_ms < least ? o->http.idle_ms : least) / 2;
 	if (least < SWEEP_LEAST_MS)
 		return SWEEP_LEAST_MS;
@@ -327,6 +307,10 @@ on_sweep(void *arg)
 
 	http_sessions_sweep(e);
 	sockets_sweep(e);
+	/* What single large messages took is not kept for ever. */
+	buf_fini(&e->body);
+	for (struct http_mount *m = e->mounts; m != NULL; m = m->next)
+		client_rest(m->shared);
 	mem_trim();
 	e->is_trim_due = false;
 	timer_set(&e->sweep_timer, sweep_ms(&e->o));
@@ -354,10 +338,21 @@ endpoint_gone(struct endpoint_http *e)
 	e->on_stopped(e->on_stopped_arg);
 }
 
+/* Lines have their last answers to take as well, and the stop timer for it. */
+static void
+endpoint_check_gone(struct endpoint_http *e)
+{
+	if (e->state == HTTP_ST_CLOSING && e->is_drained && e->sockets == NULL)
+		endpoint_gone(e);
+}
+
 static void
 on_drained(void *arg)
 {
-	endpoint_gone(arg);
+	struct endpoint_http *e = arg;
+
+	e->is_drained = true;
+	endpoint_check_gone(e);
 }
 
 static void
@@ -371,7 +366,7 @@ endpoint_close(struct endpoint_http *e)
 		client_finish(m->shared);
 	for (struct http_session *s = e->first; s != NULL; s = s->next) {
 		client_finish(s->client);
-		http_session_end_streams(s);
+		http_session_leave_streams(s);
 	}
 	sockets_finish(e);
 	timer_set(&e->stop_timer, LAST_WAIT_MS);
@@ -385,6 +380,8 @@ on_check(void *arg)
 
 	if (e->state == HTTP_ST_DRAINING && endpoint_in_flight(e) == 0)
 		endpoint_close(e);
+	else
+		endpoint_check_gone(e);
 }
 
 static void

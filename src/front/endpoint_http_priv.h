@@ -18,8 +18,11 @@
 #define MOUNT_MAGIC	0x6d6f756eu
 #define EXTRA_BYTES	1600
 #define HTTP_ALLOW_ALL	"Allow: POST, GET, DELETE, OPTIONS\r\n"
+#define HTTP_ALLOW_SSE	"Allow: GET, POST, OPTIONS\r\n"
 
 struct socket_client;
+struct http_track;
+struct http_replay;
 
 /* What is served under a path: a profile. It lasts over reloads that keep both. */
 struct http_mount {
@@ -30,6 +33,7 @@ struct http_mount {
 	unsigned view;
 	struct client *shared; /* of all requests without a session */
 	unsigned refs;	       /* rows of doors, calls, sessions */
+	bool is_sse;	       /* HTTP+SSE of 2024-11-05 is spoken there */
 	bool is_wanted;	       /* by the rows that are being put in place */
 	bool is_gone;	       /* no row leads here any more */
 	struct deferred reap;
@@ -64,6 +68,7 @@ struct http_call {
 	struct client_port port;
 	struct http_session *session; /* whose message or stream it is */
 	struct request *request;
+	struct http_track *track;     /* its stream, if that can be taken up again */
 	const struct http_head *head; /* while its message is looked at */
 	struct http_call *next,
 	    **prev; /* in the queue of those that may become streams */
@@ -81,15 +86,17 @@ struct http_session {
 	struct endpoint_http *e;
 	struct http_mount *mount; /* where it came to be in memory */
 	struct client *client;
-	struct http_call *stream; /* the newest GET; the others hang on to it */
-	char *text;		  /* its id; NULL until initialize has succeeded */
-	char *principal;	  /* whose it is; in the memory of text */
+	struct http_call *stream;   /* the newest GET; the others hang on to it */
+	struct http_replay *replay; /* what its streams sent; NULL: nothing */
+	char *text;		    /* its id; NULL until initialize has succeeded */
+	char *principal;	    /* whose it is; in the memory of text */
 	size_t text_len;
 	uint64_t serial, expires_s; /* as its id says */
 	uint64_t used_ms;
 	unsigned calls;	 /* exchanges that point here */
 	bool is_marked;	 /* it holds what no restart can bring back */
 	bool is_deleted; /* goes with its last call */
+	bool is_sse;	 /* of HTTP+SSE: it goes with its stream */
 	struct deferred reap;
 	struct http_session *next, **prev;
 };
@@ -111,6 +118,7 @@ struct endpoint_http {
 	struct http_call *queue, **queue_tail;
 	struct timer commit_timer, sweep_timer, stop_timer;
 	bool is_trim_due; /* the sweep is to give memory back, soon */
+	bool is_drained;  /* the last connection of the server has gone */
 	struct deferred check;
 	struct socket_client *sockets;
 	unsigned n_sockets;
@@ -130,6 +138,11 @@ int http_session_find(struct http_mount *m, struct http_text text, const char *p
     struct http_session **out);
 /* Names a new one once initialize has opened it. False: it has not. */
 bool http_session_seal(struct http_session *s, const char *principal);
+/* The same for HTTP+SSE, at once. False: memory is short. */
+bool http_session_name(struct http_session *s, const char *principal);
+/* That of HTTP+SSE with this name; NULL: there is none. */
+struct http_session *http_session_named(
+    struct http_mount *m, struct http_text text, const char *principal);
 void http_session_drop(struct http_session *s);
 /* It holds what a restart loses, maybe: say so where it lasts. */
 void http_session_note_state(struct http_session *s);
@@ -138,6 +151,8 @@ void http_session_delete(struct http_session *s);
 void http_session_retire(struct http_session *s);
 void http_session_release(struct http_session *s); /* one call less */
 void http_session_end_streams(struct http_session *s);
+/* The same, for clients that are to come back to the session. */
+void http_session_leave_streams(struct http_session *s);
 void http_sessions_sweep(struct endpoint_http *e);
 /* Whom a session of k's belongs to: the peer, and the profile. */
 void http_principal(const struct http_call *k, char out[SESSION_ID_PRINCIPAL_MAX + 1]);
@@ -156,9 +171,24 @@ void http_call_become_stream(struct http_call *k);
 void on_commit_timer(void *arg);
 void http_calls_wait(struct endpoint_http *e); /* sets the timer for the first */
 
+/* endpoint_http.c */
+/* Reads the message of a POST. False: refused. */
+bool http_call_scan(struct http_call *k, const char *body, size_t n, struct link_msg *m);
+/* What has no body to say its revision in has but the header; requests are judged with
+ * theirs. False: refused. */
+bool http_call_knows_version(struct http_call *k, const struct http_head *h);
+
+/* http_sse.c: HTTP+SSE of 2024-11-05. */
+void http_sse_request(
+    struct http_call *k, const struct http_head *h, const char *body, size_t n);
+/* k, the stream of a session, is over: so is that. */
+void http_sse_end(struct http_call *k);
+
 /* http_head.c: what the head of a request decides. */
 int http_call_on_head(
     void *arg, struct http_exchange *x, const struct http_head *h, void **user);
+/* What a web page that asks first is told. */
+void http_call_options(struct http_call *k);
 /* The era that the version header speaks of. False: refused. */
 bool http_call_read_version(struct http_call *k, const struct http_head *h);
 
@@ -170,9 +200,10 @@ void http_door_unref(struct http_door *d); /* NULL is allowed */
 void http_doors_close(struct endpoint_http *e);
 
 /* endpoint_mounts.c */
-/* The one that serves what a row says, made if there is none; with one reference. */
+/* The one that serves what a row says (is_sse: at its sse_path), made if there is none;
+ * with one reference. */
 struct http_mount *http_mount_get(
-    struct endpoint_http *e, const struct endpoint_listen *row);
+    struct endpoint_http *e, const struct endpoint_listen *row, bool is_sse);
 /* Those that nobody has got since the last time. */
 void http_mounts_retire(struct endpoint_http *e);
 struct http_mount *http_mount_ref(struct http_mount *m);

@@ -75,16 +75,18 @@ on_mount_reap(void *arg)
 }
 
 static struct http_mount *
-mount_new(struct endpoint_http *e, const struct endpoint_listen *row)
+mount_new(struct endpoint_http *e, const struct endpoint_listen *row, bool is_sse)
 {
 	struct http_mount *m = mem_xcalloc(1, sizeof(*m));
 
 	m->magic = MOUNT_MAGIC;
 	m->e = e;
-	m->path = mem_xstrdup(row->path);
+	m->path = mem_xstrdup(is_sse ? row->sse_path : row->path);
+	m->is_sse = is_sse;
 	m->profile = mem_xstrdup(row->profile);
 	m->view = row->view;
 	m->shared = client_new_shared(e->loop, e->g, row->view, &shared_callbacks, m);
+	client_set_key(m->shared, &e->o.key);
 	deferred_init(&m->reap, e->loop, on_mount_reap, m);
 	m->next = e->mounts;
 	if (m->next != NULL)
@@ -127,17 +129,23 @@ http_mounts_free(struct endpoint_http *e)
 		mount_free(e->mounts);
 }
 
+static bool
+mount_is_of(const struct http_mount *m, const struct endpoint_listen *row, bool is_sse)
+{
+	return !m->is_gone && m->is_sse == is_sse && m->view == row->view &&
+	       strcmp(m->path, is_sse ? row->sse_path : row->path) == 0 &&
+	       strcmp(m->profile, row->profile) == 0;
+}
+
 struct http_mount *
-http_mount_get(struct endpoint_http *e, const struct endpoint_listen *row)
+http_mount_get(struct endpoint_http *e, const struct endpoint_listen *row, bool is_sse)
 {
 	struct http_mount *m = e->mounts;
 
-	while (m != NULL &&
-	       (m->is_gone || m->view != row->view || strcmp(m->path, row->path) != 0 ||
-		   strcmp(m->profile, row->profile) != 0))
+	while (m != NULL && !mount_is_of(m, row, is_sse))
 		m = m->next;
 	if (m == NULL)
-		m = mount_new(e, row);
+		m = mount_new(e, row, is_sse);
 	m->is_wanted = true;
 	return http_mount_ref(m);
 }

@@ -91,6 +91,8 @@ sockets_sweep(struct endpoint_http *e)
 		bool stuck = out > 0 && s->out_seen > 0 && out >= s->out_seen;
 
 		next = s->next;
+		if (s->client != NULL && client_in_flight(s->client) == 0)
+			client_rest(s->client);
 		s->out_seen = out;
 		if (!stuck) {
 			s->out_since_ms = now;
@@ -109,7 +111,9 @@ on_message(void *arg, const struct link_msg *m)
 	struct socket_client *s = arg;
 
 	MCPVISOR_ASSERT(s->magic == SOCKET_MAGIC);
-	client_on_message(s->client, m);
+	/* Once we have ended it nobody would have the answer. */
+	if (!s->ended)
+		client_on_message(s->client, m);
 }
 
 static void
@@ -120,7 +124,7 @@ on_bad(void *arg, enum mv_err err, struct jtext id, bool is_reply, const char *l
 
 	(void)line;
 	(void)len;
-	if (!is_reply)
+	if (!is_reply && !s->ended)
 		client_on_bad(s->client, err, id);
 }
 
@@ -324,9 +328,14 @@ endpoint_http_add_lines(struct endpoint_http *e, int fd, uid_t uid, unsigned vie
 void
 sockets_finish(struct endpoint_http *e)
 {
-	for (struct socket_client *s = e->sockets; s != NULL; s = s->next) {
-		if (s->client == NULL)
+	struct socket_client *next;
+
+	for (struct socket_client *s = e->sockets; s != NULL; s = next) {
+		next = s->next;
+		if (s->client == NULL) {
+			socket_free(s); /* it has not said a word */
 			continue;
+		}
 		client_finish(s->client);
 		link_end_write(s->link, false);
 		socket_end(s);

@@ -6,6 +6,7 @@
  * unknown to a legacy client and harmless.
  */
 #include "client_priv.h"
+#include "client_task_priv.h"
 
 #include "mcpvisor/wording.h"
 
@@ -32,6 +33,8 @@ legacy_map_error(
 	case -32601:
 		if (r->method != METHOD_TOOLS_CALL)
 			return NULL;
+		if (task_is_refusal(r, out))
+			return out->len > 0 ? "error" : NULL;
 		wording_put_unknown(out, r->method,
 		    (struct jtext){
 			r->call.route->quoted, r->call.route->published.n + 2});

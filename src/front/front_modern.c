@@ -7,6 +7,7 @@
  * Spec: basic/index, _meta and Error Codes; server/utilities/caching.
  */
 #include "client_priv.h"
+#include "client_task_priv.h"
 
 #include "mcpvisor/wording.h"
 
@@ -119,10 +120,8 @@ modern_edit_result(
 	json_edit_add(ed, slot[JSON_RESULT].off + 1, 0, missing[lacks].p, n);
 }
 
-/* One elicitation of an error -32042 as a request of this revision, which has no id for
- * it. */
-static void
-modern_put_elicitation(struct buf *out, struct jtext params)
+void
+front_put_elicitation(struct buf *out, struct jtext params)
 {
 	struct json_iter it;
 	struct jtext key, value;
@@ -157,8 +156,9 @@ modern_map_elicitations(const struct request *r, const struct outcome *o, struct
 	struct jtext one;
 	unsigned n = 0;
 
-	if (!r->takes_url) {
-		wording_put_url_needed(out);
+	if ((r->call.caps & CLIENT_CAP_ELICITATION_URL) == 0) {
+		wording_put_needed(
+		    out, CLIENT_CAP_ELICITATION | CLIENT_CAP_ELICITATION_URL);
 		return "error";
 	}
 	buf_add_str(out, "{\"resultType\":\"input_required\",\"inputRequests\":{");
@@ -167,7 +167,7 @@ modern_map_elicitations(const struct request *r, const struct outcome *o, struct
 		if (jtext_type(one) != '{')
 			continue;
 		buf_addf(out, "%s\"url-%u\":", n > 0 ? "," : "", n + 1);
-		modern_put_elicitation(out, one);
+		front_put_elicitation(out, one);
 		n++;
 	}
 	buf_add_str(out, "}}");
@@ -188,6 +188,8 @@ modern_map_error(
 	case -32601:
 		if (r->method != METHOD_TOOLS_CALL)
 			return NULL;
+		if (task_is_refusal(r, out))
+			return out->len > 0 ? "error" : NULL;
 		wording_put_unknown(out, r->method,
 		    (struct jtext){
 			r->call.route->quoted, r->call.route->published.n + 2});

@@ -7,7 +7,10 @@
  * Invariants: a result's bytes pass as they are but for what edit_result inserts;
  * unknown names are ours to refuse, and never reach an upstream.
  */
+#include "client_ask_priv.h"
+#include "client_log_priv.h"
 #include "client_priv.h"
+#include "client_task_priv.h"
 
 #include "mcpvisor/caps.h"
 #include "mcpvisor/metrics.h"
@@ -39,6 +42,7 @@ call_on_progress(void *arg, const struct link_msg *m)
 		return;
 	}
 	json_edit_add(&ed, at.off, at.len, r->token.p, r->token.n);
+	task_edit_notice(r->c, r->call.u, m, &ed);
 	request_notify(r, iov, json_edit_pieces(m->base, whole, &ed, iov));
 }
 
@@ -62,6 +66,8 @@ call_reply_error(struct request *r, const struct outcome *o)
 
 	(void)json_int(jtext_of(o->base, o->json->slot[JSON_E_CODE]), &code);
 	end.code = code;
+	if (code == RPC_URL_ELICITATION && !r->era->modern)
+		request_note_elicitations(r, o);
 	buf_reset(out);
 	if (call_is_rescued(r, code)) {
 		member = "result";
@@ -116,6 +122,12 @@ call_reply_failed(
 		wording_put_failure(out, &f);
 	call_log_failed(r, err, name, out->len);
 	request_reply_buf(r, as_result ? "result" : "error", out);
+}
+
+void
+request_fail_call(struct request *r, enum mv_err err, const char *detail)
+{
+	call_reply_failed(r, err, detail, no_name);
 }
 
 static void
@@ -198,6 +210,14 @@ call_reply_result(struct request *r, const struct outcome *o)
 	int n;
 
 	r->era->edit_result(r, o, &ed);
+	if (task_is_in(o->json)) {
+		enum mv_err err = task_edit_result(r, o, &ed);
+
+		if (err != MV_OK) {
+			call_reply_failed(r, err, NULL, no_name);
+			return;
+		}
+	}
 	n = json_edit_pieces(o->base, o->json->slot[JSON_RESULT], &ed, iov);
 	if (read_is_prefixed(r) && o->kind == OUTCOME_RESULT) {
 		buf_reset(out);
@@ -221,11 +241,12 @@ call_on_done(void *arg, const struct outcome *o)
 {
 	struct request *r = arg;
 
+	if (r->call.task_serial != 0)
+		task_note_answer(r, o);
 	switch (o->kind) {
 	case OUTCOME_INPUT_REQUIRED:
 		if (!r->era->modern) {
-			call_reply_failed(r, MV_PROTOCOL,
-			    "it asks for input that was not offered to it", no_name);
+			input_begin(r, o);
 			return;
 		}
 		__attribute__((fallthrough));
@@ -246,7 +267,9 @@ static void
 call_on_log(void *arg, const struct link_msg *m)
 {
 	struct request *r = arg;
-	struct iovec iov = {(void *)(uintptr_t)m->base, m->len};
+	struct json_edits ed = {.n = 0};
+	struct json_span whole = {0, (uint32_t)m->len};
+	struct iovec iov[2 * JSON_EDITS_MAX + 1];
 	enum mcp_level level =
 	    mcp_level_parse(jtext_of(m->base, m->json->slot[JSON_P_LEVEL]));
 	enum mcp_level wish = r->call.req.level;
@@ -255,26 +278,38 @@ call_on_log(void *arg, const struct link_msg *m)
 	 * names none wants nothing. */
 	if (wish == MCP_LV_MAX && !r->era->modern)
 		wish = MCP_LV_DEBUG;
-	if (level != MCP_LV_MAX && level >= wish)
-		request_notify(r, &iov, 1);
-	else
+	if (level == MCP_LV_MAX || level < wish) {
 		metrics_add(METRIC_NOTICES_DROPPED, 1);
+		return;
+	}
+	task_edit_notice(r->c, r->call.u, m, &ed);
+	request_notify(r, iov, json_edit_pieces(m->base, whole, &ed, iov));
+}
+
+static void
+call_on_question(void *arg, struct question *q)
+{
+	struct request *r = arg;
+
+	if (r->era->modern)
+		parked_take_question(r, q);
+	else
+		client_take_question(r->c, r, q);
 }
 
 static const struct call_cb call_callbacks = {
     .on_progress = call_on_progress,
     .on_log = call_on_log,
     .on_done = call_on_done,
+    .on_question = call_on_question,
 };
 
 static struct jtext
 call_name(enum method method, const struct link_msg *m)
 {
-	enum json_slot slot = JSON_P_NAME;
+	enum json_slot slot = method_name_slot(method);
 
-	if (method == METHOD_RESOURCES_READ)
-		slot = JSON_P_URI;
-	else if (method == METHOD_COMPLETE)
+	if (method == METHOD_COMPLETE)
 		slot = m->json->slot[JSON_R_NAME].len ? JSON_R_NAME : JSON_R_URI;
 	return jtext_of(m->base, m->json->slot[slot]);
 }
@@ -285,26 +320,35 @@ handle_forward(struct request *r, const struct link_msg *m)
 	struct client *c = r->c;
 	struct jtext level = jtext_of(m->base, m->json->slot[JSON_M_LOG_LEVEL]);
 	struct jtext name = call_name(r->method, m);
+	bool modern = r->era->modern;
 	struct upstream_call call = {
 	    .method = r->method,
 	    .base = m->base,
 	    .len = m->len,
 	    .json = m->json,
 	    .client_info = {c->session.client_info.data, c->session.client_info.len},
-	    .level = r->era->modern ? mcp_level_parse(level) : c->session.level,
+	    .client_caps = {c->session.client_caps.data, c->session.client_caps.len},
+	    .level = modern ? mcp_level_parse(level) : c->session.level,
+	    .tasks = task_kind_of(r),
 	};
 	enum mv_err err;
 
+	if (modern && r->call.task == NULL && parked_resume(r, m))
+		return;
+	if (m->json->slot[JSON_P_TASK].len != 0 && !task_wish(r))
+		return;
 	/* Needed after the message is gone: by an error that names the resource, by
 	 * a call that waits for the lists, and by the log for what has no route. */
 	if (r->method == METHOD_RESOURCES_READ || r->method == METHOD_COMPLETE ||
 	    !gateway_is_settled(c->g))
 		json_put(&r->uri, name);
-	r->takes_url =
-	    json_member(json_member(jtext_of(m->base, m->json->slot[JSON_M_CLIENT_CAPS]),
-			    "elicitation"),
-		"url")
-		.n != 0;
+	if (modern)
+		r->call.caps = client_caps_read(
+		    jtext_of(m->base, m->json->slot[JSON_M_CLIENT_CAPS]));
+	else
+		r->call.caps = c->observer.caps;
+	r->call.keeps = !modern && r->call.caps != CLIENT_CAP_NONE;
+	r->call.has_state = modern && m->json->slot[JSON_P_REQUEST_STATE].len != 0;
 	call_log_begin(r, m);
 	r->call.cb = &call_callbacks;
 	r->call.arg = r;
@@ -312,4 +356,7 @@ handle_forward(struct request *r, const struct link_msg *m)
 	err = call_start(c->g, &r->call, &call);
 	if (err != MV_OK)
 		call_reply_refused(r, err, NULL, name);
+	else if (modern && r->call.caps != CLIENT_CAP_NONE && !r->is_bound &&
+		 (r->call.u == NULL || upstream_may_ask_by_request(r->call.u)))
+		parked_bind(r, m);
 }

@@ -8,7 +8,10 @@
  * Spec: 2025-11-25 basic/lifecycle, server/utilities/logging; 2026-07-28
  * server/discover.
  */
+#include "client_ask_priv.h"
+#include "client_log_priv.h"
 #include "client_priv.h"
+#include "client_task_priv.h"
 
 #include "mcpvisor/caps.h"
 #include "mcpvisor/log.h"
@@ -20,6 +23,7 @@ client_session_init(struct client *c)
 {
 	c->session.level = MCP_LV_MAX;
 	buf_init(&c->session.client_info, 0);
+	buf_init(&c->session.client_caps, 0);
 }
 
 void
@@ -27,6 +31,7 @@ client_session_fini(struct client *c)
 {
 	strmap_free(c->session.subs);
 	buf_fini(&c->session.client_info);
+	buf_fini(&c->session.client_caps);
 }
 
 /* It is kept as long as the session, so with no byte to spare. */
@@ -43,6 +48,36 @@ session_set_info(struct session *s, struct jtext info)
 	log_client_set(&s->log_client, info);
 }
 
+/* The same; most clients can be asked nothing. */
+static void
+client_set_caps(struct client *c, unsigned caps)
+{
+	struct buf *b = &c->session.client_caps;
+
+	c->has_said_caps = true;
+	gateway_set_caps(c->g, &c->observer, caps);
+	buf_fini(b);
+	buf_init(b, 256);
+	if (caps != CLIENT_CAP_NONE)
+		client_caps_put(b, caps, true);
+}
+
+/* On a channel of its own a client says it once: by initialize, by its first modern
+ * request, or by doing without either. */
+void
+client_note_caps(
+    struct client *c, const struct link_msg *m, enum method method, bool modern)
+{
+	enum json_slot slot = modern ? JSON_M_CLIENT_CAPS : JSON_P_CAPABILITIES;
+
+	if (c->is_shared || method == METHOD_PING ||
+	    (c->has_said_caps && method != METHOD_INITIALIZE))
+		return;
+	client_set_caps(c, modern || method == METHOD_INITIALIZE
+			       ? client_caps_read(jtext_of(m->base, m->json->slot[slot]))
+			       : CLIENT_CAP_NONE);
+}
+
 struct client_session
 client_session_of(const struct client *c)
 {
@@ -53,15 +88,20 @@ client_session_of(const struct client *c)
 	    .client_info = {s->client_info.data, s->client_info.len},
 	    .n_subscriptions = s->subs != NULL ? strmap_count(s->subs) : 0,
 	    .n_instances = c->observer.n_instances,
+	    .n_asks = c->n_asks,
+	    .n_tasks = c->observer.n_tasks,
+	    .caps = c->observer.caps,
 	    .has_level = s->level != MCP_LV_MAX};
 }
 
 void
-client_session_restore(struct client *c, enum revision revision, const char *name)
+client_session_restore(
+    struct client *c, enum revision revision, unsigned caps, const char *name)
 {
 	struct buf info;
 
-	c->session.open = true;
+	client_set_caps(c, caps);
+	c->session.open = c->session.greeted = true;
 	c->session.revision = revision;
 	if (name[0] == '\0')
 		return;
@@ -79,9 +119,28 @@ client_request_is_modern(const struct request *r)
 	return r->era->modern;
 }
 
-static void
-hello_put_caps(const struct client *c, struct buf *out)
+struct jtext
+client_request_id(const struct request *r)
 {
+	return r->id;
+}
+
+/* Lists of tasks are our own; the rest is what the upstreams do. */
+static const char *
+hello_tasks(const struct request *r, const struct upstream_caps *caps)
+{
+	if (r->era->modern)
+		return "\"extensions\":{\"io.modelcontextprotocol/tasks\":{}},";
+	return caps->tasks_cancel
+		   ? "\"tasks\":{\"list\":{},\"cancel\":{},"
+		     "\"requests\":{\"tools\":{\"call\":{}}}},"
+		   : "\"tasks\":{\"list\":{},\"requests\":{\"tools\":{\"call\":{}}}},";
+}
+
+static void
+hello_put_caps(const struct request *r, struct buf *out)
+{
+	const struct client *c = r->c;
 	struct upstream_caps caps = gateway_caps(c->g, c->observer.view);
 	size_t start;
 
@@ -98,6 +157,8 @@ hello_put_caps(const struct client *c, struct buf *out)
 		buf_add_str(out, "\"completions\":{},");
 	if (caps.logging)
 		buf_add_str(out, "\"logging\":{},");
+	if (upstream_caps_has_tasks(&caps, task_kind_of(r)))
+		buf_add_str(out, hello_tasks(r, &caps));
 	if (out->err == MV_OK && out->len > start)
 		out->len--;
 	buf_add_char(out, '}');
@@ -129,7 +190,7 @@ hello_reply_initialize(void *arg)
 	buf_reset(out);
 	buf_addf(out, "{\"protocolVersion\":\"%s\",\"capabilities\":",
 	    revision_text(c->session.revision));
-	hello_put_caps(c, out);
+	hello_put_caps(r, out);
 	buf_add_str(out, ",\"serverInfo\":" SERVER_INFO);
 	hello_put_instructions(c, out);
 	buf_add_char(out, '}');
@@ -146,7 +207,7 @@ hello_reply_discover(void *arg)
 	buf_addf(out,
 	    "{%s\"supportedVersions\":[\"%s\"],\"capabilities\":", r->era->result_members,
 	    revision_text(REVISION_LATEST_MODERN));
-	hello_put_caps(r->c, out);
+	hello_put_caps(r, out);
 	hello_put_instructions(r->c, out);
 	/* Upstreams come and go: what is offered is as fresh as the lists are. */
 	buf_add_str(out, ",\"ttlMs\":0,\"cacheScope\":\"private\"}");
@@ -180,6 +241,7 @@ handle_initialize(struct request *r, const struct link_msg *m)
 	/* A second initialize on the same connection opens a new session. */
 	subs_clear(c, true);
 	c->session.open = true;
+	c->session.greeted = false;
 	c->session.revision = asked;
 	gateway_set_level(c->g, &c->observer, MCP_LV_MAX);
 	c->session.level = MCP_LV_MAX;

@@ -9,7 +9,7 @@
 #include "client_priv.h"
 
 #include "mcpvisor/log.h"
-#include "mcpvisor/mcp_headers.h"
+#include "mcpvisor/param_headers.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +30,7 @@ list_without_unusable(struct request *r, struct jtext body)
 	buf_add_char(out, '[');
 	json_iter_init(&it, body);
 	while (json_next_element(&it, &def)) {
-		const char *fault = mcp_headers_check_tool(def, NULL);
+		const char *fault = param_headers_check(def, NULL);
 		struct jtext name = json_member(def, "name");
 
 		if (fault != NULL) {

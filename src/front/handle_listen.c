@@ -9,6 +9,7 @@
  * Spec: 2026-07-28 basic/patterns/subscriptions.
  */
 #include "client_priv.h"
+#include "client_task_priv.h"
 
 #include "mcpvisor/caps.h"
 #include "mcpvisor/mem.h"
@@ -121,19 +122,16 @@ listen_finish(struct listen *l)
 static void
 listen_send_kinds(struct listen *l, unsigned kinds)
 {
-	unsigned sent[LIST_MAX] = {0}, n = 0;
+	enum method sent = METHOD_UNKNOWN;
 
 	for (unsigned k = 0; k < LIST_MAX; k++) {
 		enum method m = list_changed_method((enum list_kind)k);
-		unsigned i = 0;
 
-		/* Resources and templates share one notification. */
-		while (i < n && sent[i] != m)
-			i++;
-		if ((kinds & l->kinds & (1u << k)) != 0 && i == n) {
-			listen_notify(l, m, "");
-			sent[n++] = m;
-		}
+		/* Kinds that share a notification are neighbours in the table. */
+		if ((kinds & l->kinds & (1u << k)) == 0 || m == sent)
+			continue;
+		sent = m;
+		listen_notify(l, m, "");
 	}
 }
 
@@ -341,7 +339,10 @@ listen_subscribe(struct listen *l, struct jtext uris)
 
 	if (n == 0)
 		return;
-	l->subs = mem_xcalloc(n, sizeof(*l->subs));
+	l->subs = mem_try(n * sizeof(*l->subs));
+	if (l->subs == NULL)
+		return; /* what cannot be kept is not honoured */
+	memset(l->subs, 0, n * sizeof(*l->subs));
 	/* Not before all are asked for may the count come down to zero. */
 	l->n_waiting = 1;
 	json_iter_init(&it, uris);
@@ -428,6 +429,7 @@ listen_wait(struct listen *l, struct jtext uris)
 	w->fn = listen_on_lists;
 	w->retry = listen_on_list;
 	w->arg = l;
+	w->bytes = l->uris.len;
 	return l->uris.err == MV_OK && gateway_wait(l->r->c->g, w);
 }
 
@@ -436,6 +438,8 @@ listen_has_room(const struct client *c, struct jtext uris)
 {
 	size_t n = array_count(uris);
 
+	if (!gateway_may_keep(c->g, uris.n))
+		return false;
 	/* Of requests that know nothing of each other each is measured alone; their
 	 * number is the transport's to bound. */
 	if (c->is_shared)
@@ -461,10 +465,11 @@ handle_listen(struct request *r, const struct link_msg *m)
 	if (r->port != NULL && r->port->is_mute) {
 		request_fail(r, -32600,
 		    "Invalid request: subscriptions/listen is answered by an event "
-		    "stream, "
-		    "which the Accept header does not take");
+		    "stream, which the Accept header does not take");
 		return;
 	}
+	if (!task_may_listen(r, m))
+		return;
 	uris = json_member(filter, "resourceSubscriptions");
 	if (!listen_has_room(c, uris)) {
 		request_fail(r, -32603, "Too many subscriptions on this connection");

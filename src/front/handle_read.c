@@ -16,20 +16,19 @@
 bool
 read_is_prefixed(const struct request *r)
 {
-	const char *prefix = r->method == METHOD_RESOURCES_READ && r->call.u != NULL
-				 ? upstream_conf_of(r->call.u)->uri_prefix
-				 : NULL;
-	size_t n = prefix != NULL ? strlen(prefix) : 0;
+	const struct upstream *u = r->call.u;
 	struct buf uri;
 	bool yes;
 
-	if (n == 0)
+	if (r->method != METHOD_RESOURCES_READ || u == NULL ||
+	    upstream_conf_of(u)->uri_prefix == NULL)
 		return false;
 	/* Who has the URI from a result knows it as its upstream wrote it, and finds it
 	 * so in the answer. */
 	buf_init(&uri, CAP_URI_BYTES * 6);
 	yes = json_string_decode((struct jtext){r->uri.data, r->uri.len}, &uri) &&
-	      uri.err == MV_OK && uri.len >= n && memcmp(uri.data, prefix, n) == 0;
+	      uri.err == MV_OK &&
+	      catalog_own_uri(u, (struct jtext){uri.data, uri.len}).n < uri.len;
 	buf_fini(&uri);
 	return yes;
 }

@@ -71,9 +71,22 @@ sub_reply_refused(struct request *r, enum mv_err err, struct jtext uri, const ch
 	request_reply_buf(r, "error", out);
 }
 
+/* The end of a wait for l without an answer of its owner. */
+static void
+sub_reply_failed(struct request *r, const struct legacy_sub *l, enum mv_err err)
+{
+	struct buf uri;
+
+	buf_init(&uri, CAP_URI_BYTES * 6 + 2);
+	json_put_string(&uri, l->uri.data, l->uri.len);
+	sub_reply_refused(r, uri.err == MV_OK ? err : uri.err,
+	    (struct jtext){uri.data, uri.len}, l->owner);
+	buf_fini(&uri);
+}
+
 /* o NULL: yes. */
 static void
-sub_reply(struct request *r, const char *owner, const struct outcome *o)
+sub_reply(struct request *r, const struct legacy_sub *l, const struct outcome *o)
 {
 	struct iovec iov;
 
@@ -83,8 +96,7 @@ sub_reply(struct request *r, const char *owner, const struct outcome *o)
 		iov = (struct iovec){(void *)(uintptr_t)o->body.p, o->body.n};
 		request_reply(r, "error", &iov, 1);
 	} else {
-		sub_reply_refused(r, o->kind == OUTCOME_FAILED ? o->err : MV_PROTOCOL,
-		    (struct jtext){"\"\"", 2}, owner);
+		sub_reply_failed(r, l, o->kind == OUTCOME_FAILED ? o->err : MV_PROTOCOL);
 	}
 }
 
@@ -98,7 +110,7 @@ sub_answer(struct legacy_sub *l, const struct outcome *o)
 	for (; r != NULL; r = next) {
 		next = r->sub_next;
 		r->sub = NULL;
-		sub_reply(r, l->owner, o);
+		sub_reply(r, l, o);
 	}
 }
 
@@ -138,6 +150,14 @@ sub_wait(struct legacy_sub *l, struct request *r)
 	l->waiting = r;
 }
 
+/* Its upstream has left, or wants it no more, since its yes: nobody was told, and nothing
+ * is watched. */
+static bool
+sub_is_over(const struct legacy_sub *l)
+{
+	return l->s.sub == NULL && l->waiting == NULL;
+}
+
 /* It is there already, or about to be. */
 static void
 sub_join(struct legacy_sub *l, struct request *r)
@@ -168,6 +188,10 @@ sub_begin(struct request *r, struct jtext uri)
 	if (c->session.subs == NULL)
 		c->session.subs = strmap_new();
 	other = sub_find(c, &l->uri);
+	if (other != NULL && sub_is_over(other)) {
+		sub_free(other);
+		other = NULL;
+	}
 	if (other != NULL) {
 		sub_free(l);
 		sub_join(other, r);
@@ -229,6 +253,11 @@ handle_subscribe(struct request *r, const struct link_msg *m)
 	r->waiter.arg = r;
 	if (gateway_route_uri(g, r->c->observer.view, uri) == NULL) {
 		json_put(&r->uri, uri);
+		r->waiter.bytes = r->uri.len;
+		if (!gateway_may_keep(g, r->waiter.bytes)) {
+			sub_reply_refused(r, MV_BUSY, uri, NULL);
+			return;
+		}
 		if (r->uri.err == MV_OK && gateway_wait(g, &r->waiter))
 			return;
 	}
@@ -250,32 +279,47 @@ sub_leave(struct request *r)
 	request_end(r);
 }
 
+/* Subscribes that still wait are overtaken: they have succeeded and are over. uri is a
+ * JSON string, key the same decoded. */
+static void
+sub_overtake(struct client *c, struct jtext uri, const struct buf *key)
+{
+	struct legacy_sub *l = sub_find(c, key);
+	struct request *next;
+
+	if (l != NULL) {
+		sub_answer(l, NULL);
+		sub_free(l);
+	}
+	/* Those that wait for the lists have no l yet. */
+	for (struct request *r = c->requests; r != NULL; r = next) {
+		next = r->next;
+		if (r->method == METHOD_SUBSCRIBE && r->waiter.g != NULL &&
+		    json_id_is_same((struct jtext){r->uri.data, r->uri.len}, uri))
+			sub_reply_empty(r);
+	}
+}
+
 /* m NULL: r is a subscribe that its client cancelled while it waited. */
 void
 handle_unsubscribe(struct request *r, const struct link_msg *m)
 {
-	struct client *c = r->c;
-	struct legacy_sub *l;
-	struct buf uri;
+	struct jtext uri;
+	struct buf key;
 
 	if (m == NULL) {
 		sub_leave(r);
 		return;
 	}
-	buf_init(&uri, CAP_URI_BYTES);
-	if (!json_string_decode(jtext_of(m->base, m->json->slot[JSON_P_URI]), &uri)) {
+	uri = jtext_of(m->base, m->json->slot[JSON_P_URI]);
+	buf_init(&key, CAP_URI_BYTES);
+	if (!json_string_decode(uri, &key)) {
 		request_fail(r, -32602, "Invalid params: uri must be a string");
 	} else {
-		l = sub_find(c, &uri);
-		/* A subscribe that still waits is overtaken: it has succeeded and is
-		 * over. */
-		if (l != NULL) {
-			sub_answer(l, NULL);
-			sub_free(l);
-		}
+		sub_overtake(r->c, uri, &key);
 		sub_reply_empty(r);
 	}
-	buf_fini(&uri);
+	buf_fini(&key);
 }
 
 static bool

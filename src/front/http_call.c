@@ -10,6 +10,7 @@
  * Spec: 2026-07-28 basic/transports/streamable-http, Receiving Messages.
  */
 #include "endpoint_http_priv.h"
+#include "http_replay_priv.h"
 
 #include "mcpvisor/clock.h"
 #include "mcpvisor/mcp_headers.h"
@@ -47,7 +48,7 @@ call_put_extra(const struct http_call *k, int status, struct extra *x)
 {
 	x->n = 0;
 	x->text[0] = '\0';
-	if (k->session != NULL && k->session->text_len > 0) {
+	if (k->session != NULL && k->session->text_len > 0 && !k->session->is_sse) {
 		extra_put_str(x, "Mcp-Session-Id: ");
 		extra_put(x, k->session->text, k->session->text_len);
 		extra_put_str(x, "\r\n");
@@ -107,18 +108,44 @@ http_call_unqueue(struct http_call *k)
 	k->prev = NULL;
 }
 
-void
-http_call_become_stream(struct http_call *k)
+/* A session is named by the head of the answer to its initialize, also when the answer
+ * itself is not there yet. */
+static void
+call_name_session(struct http_call *k)
+{
+	char principal[SESSION_ID_PRINCIPAL_MAX + 1];
+
+	if (k->session == NULL || k->session->text_len > 0)
+		return;
+	http_principal(k, principal);
+	(void)http_session_seal(k->session, principal);
+}
+
+static void
+call_begin_stream(struct http_call *k)
 {
 	struct extra extra;
 
 	http_call_unqueue(k);
+	call_name_session(k);
 	call_put_extra(k, 200, &extra);
 	http_stream_begin(k->x, extra.text);
 	if (http_stream_is_open(k->x) && !k->is_stream) {
 		k->is_stream = true;
 		k->e->n_streams++;
 	}
+}
+
+void
+http_call_become_stream(struct http_call *k)
+{
+	call_begin_stream(k);
+	if (!http_stream_is_open(k->x))
+		return;
+	if (k->session != NULL && k->track == NULL)
+		http_track_begin(k);
+	if (k->track != NULL)
+		http_track_prime(k);
 }
 
 void
@@ -165,18 +192,33 @@ port_notify(void *arg, const struct iovec *iov, int n)
 	struct http_call *k = arg;
 
 	MCPVISOR_ASSERT(k->magic == HTTP_CALL_MAGIC);
-	if (k->x == NULL || k->answered || !k->takes_stream)
+	if (k->answered || !k->takes_stream)
 		return MV_CLOSED;
-	if (!http_stream_is_open(k->x))
+	if (k->track == NULL && k->x != NULL && !http_stream_is_open(k->x))
 		http_call_become_stream(k);
-	return http_stream_event(k->x, NULL, iov, n);
+	if (k->track != NULL)
+		return http_track_send(k->track, iov, n);
+	return k->x != NULL ? http_stream_event(k->x, NULL, iov, n) : MV_CLOSED;
+}
+
+/* As an event; the stream ends with it. */
+static void
+call_answer_stream(struct http_call *k, const struct iovec *iov, int n)
+{
+	struct jtext none = {NULL, 0};
+
+	if (k->track != NULL)
+		http_track_answer(k->track,
+		    k->request != NULL ? client_request_id(k->request) : none, iov, n);
+	/* A reader too slow for it loses the connection, which is all it can be told. */
+	else if (http_stream_event(k->x, NULL, iov, n) == MV_OK)
+		http_stream_end(k->x);
 }
 
 static void
 port_answer(void *arg, int status, const struct iovec *iov, int n)
 {
 	struct http_call *k = arg;
-	char principal[SESSION_ID_PRINCIPAL_MAX + 1];
 
 	MCPVISOR_ASSERT(k->magic == HTTP_CALL_MAGIC);
 	k->answered = true;
@@ -184,22 +226,18 @@ port_answer(void *arg, int status, const struct iovec *iov, int n)
 	 * answer must find that kept. */
 	if (k->session != NULL && k->session->text_len > 0)
 		http_session_note_state(k->session);
-	if (k->x == NULL)
+	if (k->x == NULL && k->track == NULL)
 		return;
-	/* A session is named by the answer to its initialize. */
-	if (k->session != NULL && k->session->text_len == 0) {
-		http_principal(k, principal);
-		(void)http_session_seal(k->session, principal);
-	}
-	if (!http_stream_is_open(k->x) && (k->takes_json || status != 200)) {
-		http_call_reply(k, status, "", "application/json", iov, n);
-		return;
-	}
-	if (!http_stream_is_open(k->x))
+	if (k->track == NULL)
+		call_name_session(k);
+	if (k->track == NULL && !http_stream_is_open(k->x)) {
+		if (k->takes_json || status != 200) {
+			http_call_reply(k, status, "", "application/json", iov, n);
+			return;
+		}
 		http_call_become_stream(k);
-	/* A reader too slow for it loses the connection, which is all it can be told. */
-	if (http_stream_event(k->x, NULL, iov, n) == MV_OK)
-		http_stream_end(k->x);
+	}
+	call_answer_stream(k, iov, n);
 }
 
 static void
@@ -215,6 +253,10 @@ port_open(void *arg, struct request *r)
 static void
 call_end_silent(struct http_call *k)
 {
+	if (k->track != NULL) {
+		http_track_end(k->track);
+		return;
+	}
 	/* An empty stream says it best, to those that take one. */
 	if ((k->batch_open || !k->takes_stream) && !http_stream_is_open(k->x)) {
 		http_call_reply(k, 202, "", NULL, NULL, 0);
@@ -222,7 +264,7 @@ call_end_silent(struct http_call *k)
 	}
 	k->answered = true;
 	if (!http_stream_is_open(k->x))
-		http_call_become_stream(k);
+		call_begin_stream(k); /* with no id, to which a client would come back */
 	http_stream_end(k->x);
 }
 
@@ -232,10 +274,12 @@ port_closed(void *arg)
 	struct http_call *k = arg;
 
 	MCPVISOR_ASSERT(k->magic == HTTP_CALL_MAGIC);
-	if (k->x != NULL && !k->answered)
+	if ((k->x != NULL || k->track != NULL) && !k->answered)
 		call_end_silent(k);
 	k->request = NULL;
 	k->batch_open = false;
+	if (k->track != NULL && k->track->carrier != k)
+		k->track = NULL; /* it is over, and goes when it likes */
 	http_call_release(k);
 }
 
@@ -244,7 +288,7 @@ port_check(
     void *arg, const struct link_msg *m, struct jtext definition, struct buf *error)
 {
 	struct http_call *k = arg;
-	enum method method = method_parse(m->env.method);
+	enum json_slot slot = method_name_slot(method_parse(m->env.method));
 	struct mcp_headers_body b = {
 	    .version = jtext_of(m->base, m->json->slot[JSON_M_VERSION]),
 	    .method = m->env.method,
@@ -254,10 +298,10 @@ port_check(
 	struct buf text;
 	const char *fault;
 
-	if (method == METHOD_TOOLS_CALL || method == METHOD_PROMPTS_GET)
-		b.name = jtext_of(m->base, m->json->slot[JSON_P_NAME]);
-	else if (method == METHOD_RESOURCES_READ)
-		b.name = jtext_of(m->base, m->json->slot[JSON_P_URI]);
+	/* The extension has the client send it and no server demand it. */
+	if (slot != JSON_SLOT_MAX &&
+	    (slot != JSON_P_TASK_ID || http_header(k->head, "Mcp-Name", NULL).p != NULL))
+		b.name = jtext_of(m->base, m->json->slot[slot]);
 	buf_init(&text, 4096);
 	fault = mcp_headers_check(k->head, &b, &text);
 	if (fault != NULL)
@@ -266,12 +310,23 @@ port_check(
 	return fault == NULL;
 }
 
+static void
+port_put_principal(void *arg, struct buf *out)
+{
+	const struct http_call *k = arg;
+	char principal[SESSION_ID_PRINCIPAL_MAX + 1];
+
+	http_principal(k, principal);
+	buf_add_str(out, principal);
+}
+
 const struct client_port_ops http_port_ops = {
     .notify = port_notify,
     .answer = port_answer,
     .open = port_open,
     .closed = port_closed,
     .check = port_check,
+    .put_principal = port_put_principal,
 };
 
 void

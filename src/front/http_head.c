@@ -117,6 +117,21 @@ head_guard(struct http_call *k, const struct guard_verdict *v, const struct http
 	return v->status;
 }
 
+/* Of HTTP+SSE: a stream that everything comes on, and messages to it. */
+static int
+head_status_sse(struct http_call *k, const struct http_head *h)
+{
+	if (h->method == HTTP_M_OPTIONS)
+		return 0;
+	call_read_accept(k, h);
+	if (h->method == HTTP_M_GET)
+		return k->takes_stream ? 0 : 406;
+	if (h->method != HTTP_M_POST)
+		return 405;
+	k->takes_json = true; /* its answers have no body, whatever it accepts */
+	return head_is_json(h) ? 0 : 415;
+}
+
 static int
 head_status(struct http_call *k, const struct http_head *h)
 {
@@ -130,6 +145,8 @@ head_status(struct http_call *k, const struct http_head *h)
 	if (row == NULL)
 		return 404;
 	k->mount = http_mount_ref(row->mount);
+	if (k->mount->is_sse)
+		return head_status_sse(k, h);
 	if (h->method == HTTP_M_OPTIONS || h->method == HTTP_M_DELETE)
 		return 0;
 	if (h->method != HTTP_M_POST && h->method != HTTP_M_GET)
@@ -147,7 +164,8 @@ static void
 head_refuse(struct http_call *k, int status)
 {
 	if (status == 405)
-		http_call_reply(k, 405, HTTP_ALLOW_ALL, NULL, NULL, 0);
+		http_call_reply(k, 405,
+		    k->mount->is_sse ? HTTP_ALLOW_SSE : HTTP_ALLOW_ALL, NULL, NULL, 0);
 	else if (status == 403)
 		http_call_refuse(k, 403, -32600,
 		    "Forbidden: this Host or Origin may not talk to this endpoint");
@@ -158,6 +176,21 @@ head_refuse(struct http_call *k, int status)
 	else if (status == 415)
 		http_call_refuse(k, 415, -32600,
 		    "Unsupported media type: Content-Type must be application/json");
+}
+
+void
+http_call_options(struct http_call *k)
+{
+	/* Names with Mcp-Param- are the tools' own; the asterisk does not stand for
+	 * Authorization. */
+	http_call_reply(k, 204,
+	    HTTP_ALLOW_ALL
+	    "Access-Control-Allow-Methods: POST, GET, DELETE, OPTIONS\r\n"
+	    "Access-Control-Allow-Headers: Content-Type, Accept, Authorization, "
+	    "Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name, "
+	    "Last-Event-ID, *\r\n"
+	    "Access-Control-Max-Age: 600\r\n",
+	    NULL, NULL, 0);
 }
 
 int

@@ -11,6 +11,7 @@
  * Spec: 2025-11-25 basic/transports, Session Management.
  */
 #include "endpoint_http_priv.h"
+#include "http_replay_priv.h"
 
 #include "mcpvisor/caps.h"
 #include "mcpvisor/clock.h"
@@ -20,16 +21,22 @@
 #include <string.h>
 #include <time.h>
 
-#define TRIM_MS 1000
+#define TRIM_MS	 1000
+#define RETRY_MS 1000 /* a client waits before it looks for us again */
 
 static enum mv_err
 on_send(void *arg, const struct iovec *iov, int n)
 {
 	struct http_session *s = arg;
+	struct http_call *k = s->stream;
+	struct http_track *t = k != NULL ? k->track : http_replay_away(s);
 
-	if (s->stream == NULL || s->stream->x == NULL)
+	if (t != NULL)
+		return http_track_send(t, iov, n);
+	if (k == NULL || k->x == NULL)
 		return MV_CLOSED;
-	return http_stream_event(s->stream->x, NULL, iov, n);
+	return s->is_sse ? http_stream_typed_event(k->x, "message", iov, n)
+			 : http_stream_event(k->x, NULL, iov, n);
 }
 
 static void
@@ -161,6 +168,8 @@ http_session_drop(struct http_session *s)
 	e->n_sessions--;
 	/* Calls that end with it may ask for its end once more. */
 	client_free(s->client);
+	s->client = NULL;
+	http_replay_free(s);
 	deferred_cancel(&s->reap);
 	http_mount_unref(s->mount);
 	mem_free(s->text);
@@ -196,7 +205,7 @@ bool
 http_session_seal(struct http_session *s, const char *principal)
 {
 	struct client_session c = client_session_of(s->client);
-	struct session_id id = {.revision = c.revision};
+	struct session_id id = {.revision = c.revision, .caps_mask = c.caps};
 	bool done = false;
 	struct buf b;
 
@@ -215,6 +224,36 @@ http_session_seal(struct http_session *s, const char *principal)
 		done = session_enter(s, (struct http_text){b.data, b.len}, &id);
 	buf_fini(&b);
 	return done;
+}
+
+bool
+http_session_name(struct http_session *s, const char *principal)
+{
+	/* It lasts as long as its stream, and nobody brings it back. */
+	struct session_id id = {.expires_s = UINT64_MAX};
+	unsigned char secret[24];
+	bool done = false;
+	struct buf b;
+
+	clock_random_bytes(secret, sizeof(secret));
+	buf_init(&b, SESSION_ID_TEXT_MAX);
+	base64url_put(&b, secret, sizeof(secret));
+	s->is_sse = s->is_marked = true;
+	if (b.err == MV_OK && session_id_set_principal(&id, principal, strlen(principal)))
+		done = session_enter(s, (struct http_text){b.data, b.len}, &id);
+	buf_fini(&b);
+	return done;
+}
+
+struct http_session *
+http_session_named(struct http_mount *m, struct http_text text, const char *principal)
+{
+	struct http_session *s = strmap_get(m->e->sessions, text.p, text.n);
+
+	if (s == NULL || !s->is_sse || s->is_deleted || s->mount != m ||
+	    strcmp(s->principal, principal) != 0)
+		return NULL;
+	return s;
 }
 
 static bool
@@ -237,7 +276,7 @@ session_revive(struct http_mount *m, struct http_text text, const struct session
 	s = session_alloc(m);
 	if (s == NULL)
 		return 503;
-	client_session_restore(s->client, id->revision, id->client);
+	client_session_restore(s->client, id->revision, id->caps_mask, id->client);
 	if (!session_enter(s, text, id)) {
 		http_session_drop(s);
 		return 503;
@@ -275,7 +314,7 @@ http_session_find(struct http_mount *m, struct http_text text, const char *princ
 	*out = NULL;
 	if (s == NULL) {
 		status = session_read(m, text, principal, &s);
-	} else if (s->is_deleted || strcmp(s->principal, principal) != 0 ||
+	} else if (s->is_deleted || s->is_sse || strcmp(s->principal, principal) != 0 ||
 		   s->expires_s <= session_now_s()) {
 		status = 404;
 	} else if (!s->is_marked && session_is_gone(e, s->serial)) {
@@ -309,7 +348,7 @@ http_session_note_state(struct http_session *s)
 {
 	struct client_session c = client_session_of(s->client);
 
-	if (c.n_subscriptions > 0 || c.n_instances > 0)
+	if (c.n_subscriptions > 0 || c.n_instances > 0 || c.n_asks > 0 || c.n_tasks > 0)
 		session_mark(s);
 }
 
@@ -349,6 +388,15 @@ http_session_end_streams(struct http_session *s)
 }
 
 void
+http_session_leave_streams(struct http_session *s)
+{
+	for (struct http_call *k = s->stream; k != NULL; k = k->older)
+		if (k->x != NULL && k->track != NULL)
+			http_stream_retry(k->x, RETRY_MS);
+	http_session_end_streams(s);
+}
+
+void
 http_session_release(struct http_session *s)
 {
 	if (s->text_len > 0)
@@ -375,6 +423,14 @@ session_patience(const struct http_session *s)
 	return e->n_sessions >= e->o.sessions_max ? 0 : e->o.session_idle_ms;
 }
 
+/* An answer that waits for its client holds its session, if there is room. */
+static bool
+session_has_time(const struct http_session *s, uint64_t now, bool waits)
+{
+	return (waits && s->e->n_sessions < s->e->o.sessions_max) ||
+	       now - s->used_ms < session_patience(s);
+}
+
 void
 http_sessions_sweep(struct endpoint_http *e)
 {
@@ -383,12 +439,18 @@ http_sessions_sweep(struct endpoint_http *e)
 
 	for (struct http_session *s = e->first; s != NULL; s = next) {
 		bool over = s->expires_s <= wall;
+		bool waits = http_replay_sweep(s);
 
 		next = s->next;
-		if (s->calls > 0 || (!over && now - s->used_ms < session_patience(s)))
+		if (s->calls > 0 || (!over && session_has_time(s, now, waits)))
 			continue;
 		if (client_session_of(s->client).has_level)
 			session_mark(s);
 		http_session_drop(s);
+	}
+	/* Empty, it would keep the room of its fullest hour. */
+	if (e->is_trim_due && strmap_count(e->sessions) == 0) {
+		strmap_free(e->sessions);
+		e->sessions = strmap_new();
 	}
 }

@@ -17,6 +17,7 @@
 #include "mcpvisor/metrics.h"
 #include "mcpvisor/naming.h"
 #include "mcpvisor/shape.h"
+#include "mcpvisor/tasks.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -134,14 +135,41 @@ route_completion(struct call *c, struct upstream_call *req)
 	return err == MV_OK && !upstream_caps(c->u)->completions ? MV_UNSUPPORTED : err;
 }
 
+static enum mv_err
+route_task(struct call *c, struct upstream_call *req)
+{
+	struct json_span at = req->json->slot[JSON_P_TASK_ID];
+	struct jtext own;
+
+	if (c->task == NULL) {
+		(void)snprintf(c->why, sizeof(c->why),
+		    "taskId names no task of this client, or one that is over and gone");
+		return MV_PARAMS;
+	}
+	c->u = task_upstream(c->task);
+	c->task_serial = task_serial(c->task);
+	own = task_own_id(c->task);
+	req->target = (struct json_edit){
+	    .off = at.off, .len = at.len, .put = own.p, .put_len = own.n};
+	c->task = NULL;
+	return MV_OK;
+}
+
 static const struct {
 	enum method method;
 	enum mv_err (*find)(struct call *c, struct upstream_call *req);
+	/* Of what it has a published name, and where; LIST_MAX: it has none. */
+	enum list_kind named;
+	enum json_slot name;
 } routes[] = {
-    {METHOD_TOOLS_CALL, route_tool},
-    {METHOD_PROMPTS_GET, route_prompt},
-    {METHOD_RESOURCES_READ, route_uri},
-    {METHOD_COMPLETE, route_completion},
+    {METHOD_TOOLS_CALL, route_tool, LIST_TOOLS, JSON_P_NAME},
+    {METHOD_PROMPTS_GET, route_prompt, LIST_PROMPTS, JSON_P_NAME},
+    {METHOD_RESOURCES_READ, route_uri, LIST_MAX, JSON_SLOT_MAX},
+    {METHOD_COMPLETE, route_completion, LIST_PROMPTS, JSON_R_NAME},
+    {METHOD_TASKS_GET, route_task, LIST_MAX, JSON_SLOT_MAX},
+    {METHOD_TASKS_RESULT, route_task, LIST_MAX, JSON_SLOT_MAX},
+    {METHOD_TASKS_UPDATE, route_task, LIST_MAX, JSON_SLOT_MAX},
+    {METHOD_TASKS_CANCEL, route_task, LIST_MAX, JSON_SLOT_MAX},
 };
 #define N_ROUTES (sizeof(routes) / sizeof(routes[0]))
 
@@ -167,6 +195,7 @@ on_done(void *arg, const struct outcome *o)
 {
 	struct call *c = arg;
 
+	gateway_note_call_over(c->g);
 	switch (o->kind) {
 	case OUTCOME_RESULT:
 	case OUTCOME_INPUT_REQUIRED:
@@ -194,23 +223,27 @@ on_log(void *arg, const struct link_msg *m)
 	c->cb->on_log(c->arg, m);
 }
 
+static void
+on_question(void *arg, struct question *q)
+{
+	struct call *c = arg;
+
+	c->cb->on_question(c->arg, q);
+}
+
 static const struct upstream_req_cb req_cb = {
     .on_progress = on_progress,
     .on_log = on_log,
+    .on_question = on_question,
     .on_done = on_done,
 };
 
 static enum mv_err
 call_route(struct call *c, struct upstream_call *req)
 {
-	for (size_t i = 0; i < N_ROUTES; i++) {
-		enum mv_err err;
-
-		if (routes[i].method != req->method)
-			continue;
-		err = routes[i].find(c, req);
-		return err;
-	}
+	for (size_t i = 0; i < N_ROUTES; i++)
+		if (routes[i].method == req->method)
+			return routes[i].find(c, req);
 	return MV_NO_METHOD;
 }
 
@@ -279,30 +312,83 @@ call_shape(struct call *c, struct upstream_call *req)
 	return err;
 }
 
+/* A copy for the case that its client has to be asked. */
+static enum mv_err
+call_keep(struct call *c, const struct upstream_call *req)
+{
+	upstream_call_free(c->kept);
+	c->kept = upstream_call_dup(req);
+	c->serial = gateway_serial(c->g, c->u);
+	return c->kept != NULL ? MV_OK : MV_NOMEM;
+}
+
 static enum mv_err
 call_launch(struct call *c, struct upstream_call *req)
 {
 	enum mv_err err = call_shape(c, req);
 
-	if (err == MV_OK)
-		err = gateway_pick_instance(c->g, &c->u, c->owner);
+	if (c->has_state && !upstream_may_ask_in_results(c->u)) {
+		(void)snprintf(
+		    c->why, sizeof(c->why), "requestState was not given out here");
+		return MV_PARAMS;
+	}
+	/* A task is known to the instance that made it and to no other. */
+	if (err == MV_OK && c->task_serial == 0)
+		err = gateway_pick_instance(c->g, &c->u, c->owner, c->caps);
 	if (err != MV_OK)
 		return err;
 	c->req.cb = &req_cb;
 	c->req.arg = c;
 	c->req.owner = c->owner;
+	if (c->keeps && upstream_may_ask_in_results(c->u)) {
+		err = call_keep(c, req);
+		if (err != MV_OK)
+			return err;
+	}
 	return upstream_send(c->u, &c->req, req);
 }
 
-/* Whose tool or prompt it would be, going by the name, while that upstream has not told
- * what it has. Not a route: only the reason why there is none. */
-static struct upstream *
-call_suspect(struct call *c, const struct upstream_call *req)
+void
+call_look(struct call *c)
 {
-	enum list_kind kind =
-	    req->method == METHOD_TOOLS_CALL ? LIST_TOOLS : LIST_PROMPTS;
-	struct jtext name =
-	    gateway_text(c->g, jtext_of(req->base, req->json->slot[JSON_P_NAME]));
+	if (c->kept != NULL && c->req.u == NULL && c->u != NULL &&
+	    gateway_serial(c->g, c->u) != c->serial)
+		c->u = NULL;
+}
+
+enum mv_err
+call_retry(struct call *c, struct jtext responses, struct jtext state)
+{
+	struct upstream_call *kept = c->kept != NULL ? &c->kept->call : NULL;
+	struct json_span params;
+
+	call_look(c);
+	if (kept == NULL || c->u == NULL)
+		return MV_DIED;
+	params = kept->json->slot[JSON_PARAMS];
+	buf_reset(&c->input);
+	if (responses.n > 0) {
+		buf_add_str(&c->input, "\"inputResponses\":");
+		json_put(&c->input, responses);
+		buf_add_char(&c->input, ',');
+	}
+	if (state.n > 0) {
+		buf_add_str(&c->input, "\"requestState\":");
+		json_put(&c->input, state);
+		buf_add_char(&c->input, ',');
+	}
+	if (c->input.err != MV_OK)
+		return c->input.err;
+	kept->input = (struct json_edit){
+	    .off = params.off + 1, .put = c->input.data, .put_len = c->input.len};
+	return upstream_send(c->u, &c->req, kept);
+}
+
+/* Whose tool or prompt of that name it would be, while that upstream has not told what it
+ * has. Not a route: only the reason why there is none. */
+static struct upstream *
+call_suspect_named(struct call *c, enum list_kind kind, struct jtext name)
+{
 	struct upstream *found = NULL;
 	struct buf prefix;
 
@@ -324,6 +410,17 @@ call_suspect(struct call *c, const struct upstream_call *req)
 	}
 	buf_fini(&prefix);
 	return found;
+}
+
+static struct upstream *
+call_suspect(struct call *c, const struct upstream_call *req)
+{
+	for (size_t i = 0; i < N_ROUTES; i++)
+		if (routes[i].method == req->method && routes[i].named != LIST_MAX)
+			return call_suspect_named(c, routes[i].named,
+			    gateway_text(c->g,
+				jtext_of(req->base, req->json->slot[routes[i].name])));
+	return NULL;
 }
 
 /* Nobody has what req names: what is to be said of it now. MV_NOT_FOUND: nobody will. */
@@ -394,6 +491,7 @@ call_start(struct gateway *g, struct call *c, const struct upstream_call *req)
 	c->g = g;
 	c->why[0] = '\0';
 	buf_init(&c->own, CAP_MESSAGE_BYTES);
+	buf_init(&c->input, CAP_MESSAGE_BYTES);
 	metrics_add(METRIC_CALLS, 1);
 	err = call_route(c, &mine);
 	if (err == MV_OK)
@@ -424,10 +522,11 @@ void
 call_cancel(struct call *c, const struct link_msg *cancel)
 {
 	if (c->waiter.g == NULL && c->req.u == NULL)
-		return; /* not started, or over */
+		return; /* not started, over, or its client is asked */
 	metrics_add(METRIC_CALLS_CANCELLED, 1);
 	gateway_unwait(&c->waiter);
 	upstream_cancel(&c->req, cancel);
+	gateway_note_call_over(c->g);
 }
 
 void
@@ -435,9 +534,11 @@ call_fini(struct call *c)
 {
 	gateway_unwait(&c->waiter);
 	upstream_call_free(c->copy);
-	c->copy = NULL;
+	upstream_call_free(c->kept);
+	c->copy = c->kept = NULL;
 	route_unref(c->route);
 	buf_fini(&c->own);
+	buf_fini(&c->input);
 	c->route = NULL;
 	c->u = NULL;
 }

@@ -153,8 +153,8 @@ merge_choose_name(const struct merge *g, const struct tool_shape *shape)
 		if (other == NULL)
 			return true;
 		owner = upstream_name(other->u);
-		LOG_WARNING("catalog", "name is taken", "name=%s upstream=%s owner=%s",
-		    LOG_ESC(name->data, name->len),
+		LOG_LIMITED(LOG_LV_WARNING, "catalog", "name is taken",
+		    "name=%s upstream=%s owner=%s", LOG_ESC(name->data, name->len),
 		    LOG_ESC(g->conf->name, strlen(g->conf->name)),
 		    LOG_ESC(owner, strlen(owner)));
 	}

@@ -185,21 +185,6 @@ view_put(struct catalog_view *v, const struct route *r)
 	    list_member(r->kind), LOG_ESC(r->published.p, r->published.n));
 }
 
-/* Only compared within this process: eight bytes at a time will do. */
-static uint64_t
-body_hash(const struct buf *b)
-{
-	uint64_t h = HASH_STABLE_SEED, word;
-	size_t i = 0;
-
-	for (; b->len - i >= sizeof(word); i += sizeof(word)) {
-		memcpy(&word, b->data + i, sizeof(word));
-		h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-		h ^= h >> 29;
-	}
-	return hash_stable(h, b->data + i, b->len - i);
-}
-
 static void
 view_build(
     const struct merged *m, struct catalog_view *v, unsigned view, enum list_kind kind)
@@ -216,7 +201,7 @@ view_build(
 		buf_fini(&v->body);
 		buf_add_str(&v->body, "[]");
 	}
-	v->hash = body_hash(&v->body);
+	v->hash = ulist_hash(HASH_STABLE_SEED, v->body.data, v->body.len);
 	v->generation = m->generation;
 }
 

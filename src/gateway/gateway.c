@@ -10,6 +10,7 @@
 #include "mcpvisor/gateway.h"
 
 #include "gateway_priv.h"
+#include "gateway_tasks_priv.h"
 
 #include "mcpvisor/caps.h"
 #include "mcpvisor/log.h"
@@ -71,14 +72,14 @@ gateway_catalog_opts(const struct gateway *g)
 }
 
 struct gateway *
-gateway_new(struct loop *l, struct spawner *sp, const struct gateway_opts *o)
+gateway_new(const struct upstream_env *env, const struct gateway_opts *o)
 {
 	struct gateway *g = mem_xcalloc(1, sizeof(*g));
 	struct catalog_opts co;
 
 	g->magic = GATEWAY_MAGIC;
-	g->loop = l;
-	g->spawner = sp;
+	g->loop = env->loop;
+	g->env = *env;
 	g->opts = *o;
 	g->n = o->n;
 	g->m = mem_xcalloc(o->n + 1, sizeof(struct member *));
@@ -86,6 +87,7 @@ gateway_new(struct loop *l, struct spawner *sp, const struct gateway_opts *o)
 	buf_init(&g->scratch, CAP_MESSAGE_BYTES);
 	members_init(g);
 	gateway_waits_init(g);
+	gateway_questions_init(g);
 	gateway_uris_init(g);
 	gateway_views_init(g, o);
 	for (size_t i = 0; i < o->n; i++) {
@@ -111,7 +113,9 @@ gateway_free(struct gateway *g)
 	timer_fini(&g->wait_timer);
 	subscriptions_fini(g);
 	catalog_free(g->catalog);
+	tasks_fini(g);
 	members_fini(g);
+	gateway_questions_fini(g);
 	gateway_views_fini(g);
 	gateway_uris_fini(g);
 	buf_fini(&g->scratch);
@@ -126,6 +130,7 @@ gateway_start(struct gateway *g)
 	g->started = true;
 	for (size_t i = 0; i < g->n; i++) {
 		g->m[i]->is_started = true;
+		member_declare(g->m[i]);
 		upstream_start(g->v[i]);
 	}
 	gateway_check_settled(g); /* maybe all is known from before */
@@ -190,6 +195,10 @@ gateway_caps(const struct gateway *g, unsigned view)
 		sum.completions |= c->completions;
 		sum.logging |= c->logging;
 		sum.subscribe |= c->subscribe;
+		/* Only what is certain: who does not know of a task lacks nothing. */
+		sum.tasks |= c->tasks;
+		sum.tasks_cancel |= c->tasks_cancel;
+		sum.tasks_extension |= c->tasks_extension;
 		/* One that has never answered yet may bring anything when it does. */
 		if (!upstream_list(g->v[i], LIST_TOOLS)->is_known &&
 		    upstream_state(g->v[i]) != UPSTREAM_ST_PARKED)

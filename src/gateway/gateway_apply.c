@@ -72,6 +72,8 @@ plan_replace(struct gateway *g, struct plan *p, size_t i, struct member *old,
 	if (g->opts.on_made != NULL)
 		g->opts.on_made(g->opts.arg, m->u);
 	if (old != NULL) {
+		if (upstream_asks(old->u))
+			upstream_note_asks(m->u);
 		old->successor = m;
 		member_inherit(m, old);
 	}
@@ -131,6 +133,7 @@ static void
 member_launch(struct member *m, bool wake)
 {
 	m->is_started = true;
+	member_declare(m);
 	if (wake || m->is_heir)
 		upstream_wake(m->u);
 	else

@@ -100,12 +100,12 @@ instance_bequeath(const struct member *m)
 		stats_add(&heir->past, &s);
 }
 
-/* It let a call wait for all of its time: it may be at it still, and the next one would
- * wait for that. */
+/* It was told to give a call up, because its time was over or its client has: it may be
+ * at it still. The next one would wait for that, and be asked what was not its own. */
 static bool
 instance_is_stuck(const struct member *m)
 {
-	return upstream_stats(m->u).timeouts > 0;
+	return upstream_withdrawn_ms(m->u) != 0;
 }
 
 void
@@ -121,9 +121,10 @@ instance_on_idle(struct member *m)
 		timer_set(&m->timer, ms != 0 ? ms : POOL_IDLE_MS);
 }
 
+/* caps: what it declares that its client can do. */
 static enum mv_err
 instance_new(struct gateway *g, struct upstream *shared, struct gateway_observer *owner,
-    struct member **out)
+    unsigned caps, struct member **out)
 {
 	const struct upstream_conf *conf = upstream_conf_of(shared);
 	struct member *m;
@@ -138,6 +139,7 @@ instance_new(struct gateway *g, struct upstream *shared, struct gateway_observer
 	}
 	m = member_new(g, conf, shared);
 	m->owner = owner;
+	m->caps = caps;
 	member_link(&g->instances, m);
 	member_activate(m);
 	g->n_instances++;
@@ -149,6 +151,8 @@ instance_new(struct gateway *g, struct upstream *shared, struct gateway_observer
 	upstream_set_level(m->u, owner != NULL ? owner->level : gateway_level(g));
 	if (owner != NULL && owner->has_stream)
 		upstream_hold(m->u, true);
+	member_declare(m);
+	upstream_follow(m->u, shared);
 	upstream_start(m->u);
 	if (owner == NULL)
 		instance_on_idle(m); /* its call may never come */
@@ -178,14 +182,14 @@ pick_for_client(struct gateway *g, struct upstream **u, struct gateway_observer 
 	while (m != NULL && (m->shared != *u || m->owner != owner))
 		m = m->next;
 	if (m == NULL)
-		err = instance_new(g, *u, owner, &m);
+		err = instance_new(g, *u, owner, owner->caps, &m);
 	if (err == MV_OK)
 		*u = m->u;
 	return err;
 }
 
 static enum mv_err
-pick_for_call(struct gateway *g, struct upstream **u)
+pick_for_call(struct gateway *g, struct upstream **u, unsigned caps)
 {
 	struct member *found = NULL, *down = NULL;
 	bool some_work = false;
@@ -194,7 +198,8 @@ pick_for_call(struct gateway *g, struct upstream **u)
 	for (struct member *m = g->instances; m != NULL && found == NULL; m = m->next) {
 		bool works;
 
-		if (m->shared != *u || m->owner != NULL || instance_is_stuck(m))
+		if (m->shared != *u || m->owner != NULL || m->caps != caps ||
+		    m->n_tasks > 0 || instance_is_stuck(m))
 			continue;
 		works = upstream_refusal(m->u) == MV_OK;
 		some_work |= works;
@@ -206,7 +211,7 @@ pick_for_call(struct gateway *g, struct upstream **u)
 	if (found == NULL && !some_work)
 		found = down;
 	if (found == NULL)
-		err = instance_new(g, *u, NULL, &found);
+		err = instance_new(g, *u, NULL, caps, &found);
 	if (err == MV_OK)
 		*u = found->u;
 	return err;
@@ -214,20 +219,31 @@ pick_for_call(struct gateway *g, struct upstream **u)
 
 enum mv_err
 gateway_pick_instance(
-    struct gateway *g, struct upstream **u, struct gateway_observer *owner)
+    struct gateway *g, struct upstream **u, struct gateway_observer *owner, unsigned caps)
 {
 	const struct upstream_conf *conf = upstream_conf_of(*u);
 
 	if (conf->broken != MV_OK)
 		return MV_OK; /* the shared one says why */
+	if (!g->opts.can_ask)
+		caps = CLIENT_CAP_NONE;
 	switch (conf->isolation) {
 	case ISOLATION_AUTO:
+		if (!gateway_needs_own(g, *u, caps))
+			break;
+		return owner != NULL && owner->has_instances
+			   ? pick_for_client(g, u, owner)
+			   : pick_for_call(g, u, caps);
 	case ISOLATION_SHARED:
 		break;
 	case ISOLATION_SESSION:
+		/* One of a crowd has no session; what may ask it may not be shared. */
+		if ((owner == NULL || !owner->has_instances) &&
+		    caps != CLIENT_CAP_NONE && upstream_may_ask_by_request(*u))
+			return pick_for_call(g, u, caps);
 		return pick_for_client(g, u, owner);
 	case ISOLATION_CALL:
-		return pick_for_call(g, u);
+		return pick_for_call(g, u, caps);
 	}
 	return MV_OK;
 }
@@ -236,10 +252,13 @@ enum mv_err
 gateway_pick_watcher(
     struct gateway *g, struct upstream **u, struct gateway_observer *owner)
 {
+	enum isolation isolation = upstream_conf_of(*u)->isolation;
+
 	/* What outlives a call cannot be an instance's that is for one. */
-	return upstream_conf_of(*u)->isolation == ISOLATION_CALL
-		   ? MV_OK
-		   : gateway_pick_instance(g, u, owner);
+	if (isolation == ISOLATION_CALL || owner == NULL ||
+	    (isolation == ISOLATION_AUTO && !owner->has_instances))
+		return MV_OK;
+	return gateway_pick_instance(g, u, owner, owner->caps);
 }
 
 static void

@@ -13,6 +13,7 @@
  * after its last call has ended, and then alone its conf may go.
  */
 #include "gateway_priv.h"
+#include "gateway_tasks_priv.h"
 
 #include "mcpvisor/log.h"
 #include "mcpvisor/mem.h"
@@ -98,10 +99,14 @@ static void
 on_log(void *arg, struct upstream *u, const struct link_msg *msg)
 {
 	struct member *m = arg;
+	struct gateway_observer *o;
 
-	(void)u;
 	MCPVISOR_ASSERT(m->magic == MEMBER_MAGIC);
-	gateway_deliver_log(m, msg);
+	o = task_owner_by_meta(m, msg->base, msg->json);
+	if (o != NULL)
+		o->on_log(o->arg, u, msg);
+	else
+		gateway_deliver_log(m, msg);
 }
 
 static void
@@ -133,6 +138,8 @@ on_idle(void *arg, struct upstream *u)
 
 	(void)u;
 	MCPVISOR_ASSERT(m->magic == MEMBER_MAGIC);
+	if (m->n_tasks > 0)
+		return; /* what is left of them is its work too */
 	if (m->state == MEMBER_ST_DRAINING)
 		member_stop(m, NULL);
 	else if (m->state == MEMBER_ST_ACTIVE && m->is_instance)
@@ -150,6 +157,7 @@ on_stopped(void *arg, struct upstream *u)
 	if (m->state != MEMBER_ST_STOPPING)
 		return;
 	member_set_state(m, MEMBER_ST_STOPPED);
+	tasks_forget(m);
 	if (m->prev != NULL) {
 		if (m->shared != NULL)
 			instance_bequeath(m);
@@ -163,6 +171,36 @@ on_stopped(void *arg, struct upstream *u)
 	gateway_check_stopped(g);
 }
 
+static void
+on_question(void *arg, struct upstream *u, struct upstream_req *by, struct question *q)
+{
+	struct member *m = arg;
+
+	(void)u;
+	MCPVISOR_ASSERT(m->magic == MEMBER_MAGIC);
+	gateway_on_question(m, by, q);
+}
+
+static void
+on_elicited(void *arg, struct upstream *u, const struct link_msg *msg)
+{
+	struct member *m = arg;
+
+	(void)u;
+	MCPVISOR_ASSERT(m->magic == MEMBER_MAGIC);
+	gateway_on_elicited(m, msg);
+}
+
+static void
+on_task(void *arg, struct upstream *u, const struct link_msg *msg)
+{
+	struct member *m = arg;
+
+	(void)u;
+	MCPVISOR_ASSERT(m->magic == MEMBER_MAGIC);
+	gateway_on_task(m, msg);
+}
+
 static const struct upstream_cb member_callbacks = {
     .on_list = on_list,
     .on_settled = on_settled,
@@ -171,6 +209,9 @@ static const struct upstream_cb member_callbacks = {
     .on_stopped = on_stopped,
     .on_memory = on_memory,
     .on_idle = on_idle,
+    .on_question = on_question,
+    .on_elicited = on_elicited,
+    .on_task = on_task,
 };
 
 /* ---- life ---- */
@@ -183,7 +224,8 @@ on_timer(void *arg)
 	MCPVISOR_ASSERT(m->magic == MEMBER_MAGIC);
 	if (m->state == MEMBER_ST_DRAINING)
 		member_stop(m, NULL);
-	else if (m->state == MEMBER_ST_ACTIVE && upstream_in_flight(m->u) == 0)
+	else if (m->state == MEMBER_ST_ACTIVE && upstream_in_flight(m->u) == 0 &&
+		 m->n_tasks == 0)
 		member_leave(m, 0);
 }
 
@@ -195,10 +237,11 @@ member_new(struct gateway *g, const struct upstream_conf *conf, struct upstream 
 	m->magic = MEMBER_MAGIC;
 	m->g = g;
 	m->epoch = g->epoch;
+	m->serial = ++g->last_serial;
 	m->is_instance = shared != NULL;
 	m->shared = shared;
 	timer_init(&m->timer, g->loop, on_timer, m);
-	m->u = upstream_new(g->loop, g->spawner, conf, &member_callbacks, m);
+	m->u = upstream_new(&g->env, conf, &member_callbacks, m);
 	return m;
 }
 
@@ -228,7 +271,19 @@ member_leave(struct member *m, uint32_t drain_ms)
 	member_link(&m->g->leaving, m);
 	member_set_state(m, MEMBER_ST_DRAINING);
 	/* Never from here: whoever makes it leave has not tidied up yet. */
-	timer_set(&m->timer, upstream_in_flight(m->u) > 0 ? drain_ms : 0);
+	timer_set(
+	    &m->timer, upstream_in_flight(m->u) > 0 || m->n_tasks > 0 ? drain_ms : 0);
+}
+
+void
+member_note_task_over(struct member *m)
+{
+	if (--m->n_tasks > 0 || upstream_in_flight(m->u) > 0)
+		return;
+	if (m->state == MEMBER_ST_DRAINING)
+		timer_set(&m->timer, 0);
+	else if (m->state == MEMBER_ST_ACTIVE && m->is_instance)
+		instance_on_idle(m);
 }
 
 void
@@ -259,14 +314,36 @@ gateway_find_member(const struct gateway *g, const struct upstream *u)
 	return NULL;
 }
 
+static struct member *
+members_find(struct member *list, const struct upstream *u)
+{
+	while (list != NULL && list->u != u)
+		list = list->next;
+	return list;
+}
+
 struct member *
 gateway_find_leaving(const struct gateway *g, const struct upstream *u)
 {
-	struct member *m = g->leaving;
+	return members_find(g->leaving, u);
+}
 
-	while (m != NULL && m->u != u)
-		m = m->next;
-	return m;
+struct member *
+gateway_member_of(const struct gateway *g, const struct upstream *u)
+{
+	struct member *m = gateway_find_member(g, u);
+
+	if (m == NULL)
+		m = members_find(g->instances, u);
+	return m != NULL ? m : members_find(g->leaving, u);
+}
+
+uint64_t
+gateway_serial(const struct gateway *g, const struct upstream *u)
+{
+	const struct member *m = gateway_member_of(g, u);
+
+	return m != NULL ? m->serial : 0;
 }
 
 /* ---- what is let go of ---- */

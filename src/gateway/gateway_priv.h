@@ -39,8 +39,12 @@ struct member {
 	bool is_heir;		    /* its lists are its predecessor's */
 	struct member *successor;   /* of the same name */
 	struct upstream_stats past; /* of a shared one: of instances that are gone */
+	bool must_replace;	    /* it has turned out to ask */
+	uint64_t serial;	    /* no other one has it, ever */
+	unsigned n_tasks;	    /* that it must not end of its own for */
 	/* Instances. */
 	bool is_instance;
+	unsigned caps;			/* what it declares that its client can do */
 	struct upstream *shared;	/* NULL once that is on its way out */
 	struct gateway_observer *owner; /* NULL: nobody's, it is one of a pool */
 };
@@ -69,7 +73,7 @@ struct gateway {
 	bool started, settled, wait_over;
 	bool stopping; /* nothing may start any more */
 	struct loop *loop;
-	struct spawner *spawner;
+	struct upstream_env env;
 	struct gateway_opts opts; /* of it the callbacks, list_wait_ms and name_bytes */
 	/* Upstreams */
 	struct member **m;   /* the shared ones in conf order */
@@ -98,6 +102,16 @@ struct gateway {
 	struct strmap *subscriptions;
 	uint64_t last_update; /* number of the last event of a resource */
 	struct buf scratch;
+	/* Questions */
+	unsigned client_caps; /* of the one client, once they are known */
+	bool caps_known;
+	struct pending_question *pending; /* whose owner is not certain */
+	unsigned n_pending, n_elicitations;
+	struct timer pending_timer;
+	struct deferred look_again, replace;
+	struct elicitation *elicitations, **elicitations_tail;
+	uint64_t last_serial; /* of a member */
+	struct tasks *tasks;  /* NULL until the first */
 	/* Stopping */
 	void (*on_stopped)(void *);
 	void *on_stopped_arg;
@@ -119,6 +133,8 @@ struct member *member_new(
 void member_leave(struct member *m, uint32_t drain_ms);
 /* It goes now. ladder NULL: that of its conf. */
 void member_stop(struct member *m, const struct child_ladder *ladder);
+/* One task less that it must not end for. */
+void member_note_task_over(struct member *m);
 void member_activate(struct member *m);
 void members_init(struct gateway *g);
 void members_fini(struct gateway *g);
@@ -126,6 +142,8 @@ void members_fini(struct gateway *g);
 struct member *gateway_find_member(const struct gateway *g, const struct upstream *u);
 /* NULL: u is none of those that are on their way out. */
 struct member *gateway_find_leaving(const struct gateway *g, const struct upstream *u);
+/* Whichever it is; NULL: it is gone. */
+struct member *gateway_member_of(const struct gateway *g, const struct upstream *u);
 void member_link(struct member **list, struct member *m);
 /* Tells of each fleet to whose confs nobody points any more. */
 void gateway_check_released(struct gateway *g);
@@ -161,6 +179,21 @@ void gateway_release_instances(struct gateway *g, struct gateway_observer *owner
 void instance_on_idle(struct member *m);
 /* It is gone: what it has counted stays with the shared one. */
 void instance_bequeath(const struct member *m);
+
+/* gateway_questions.c */
+void gateway_questions_init(struct gateway *g);
+void gateway_questions_fini(struct gateway *g);
+/* Tells m's upstream, before it starts, what its client can do, if that is known. */
+void member_declare(struct member *m);
+/* What m's upstream says may be about a call that nobody waits for any more. */
+bool member_may_be_late(const struct member *m);
+/* Whether whoever can be asked caps needs an instance of u of its own. */
+bool gateway_needs_own(const struct gateway *g, const struct upstream *u, unsigned caps);
+/* by: the request on whose stream q came; NULL: that is not known. */
+void gateway_on_question(struct member *m, struct upstream_req *by, struct question *q);
+void gateway_on_elicited(struct member *m, const struct link_msg *msg);
+/* o is gone. */
+void gateway_questions_leave(struct gateway *g, const struct gateway_observer *o);
 
 /* gateway_uris.c */
 void gateway_uris_init(struct gateway *g);

@@ -142,7 +142,7 @@ subscription_refusal(const struct upstream *u)
 		   : MV_BACKOFF;
 }
 
-/* The subscription of own at u, which may be new (*fresh). */
+/* The subscription of own at u, which may be new: then it has no watch yet. */
 static enum mv_err
 subscription_get(struct gateway *g, struct upstream *u, bool is_shared, struct jtext own,
     struct subscription **out)

@@ -134,10 +134,7 @@ gateway_uris_follow(struct gateway *g)
 static size_t
 uri_prefix_len(const struct upstream *u, struct jtext text)
 {
-	const char *prefix = upstream_conf_of(u)->uri_prefix;
-	size_t n = prefix != NULL ? strlen(prefix) : 0;
-
-	return n > 0 && text.n > n && memcmp(text.p, prefix, n) == 0 ? n : 0;
+	return text.n - catalog_own_uri(u, text).n;
 }
 
 static struct upstream *

@@ -10,6 +10,7 @@
  * or anybody who looks at it is there.
  */
 #include "gateway_priv.h"
+#include "gateway_tasks_priv.h"
 
 #include "mcpvisor/log.h"
 #include "mcpvisor/mem.h"
@@ -55,6 +56,7 @@ view_reuse(struct gateway *g, const char *name, unsigned *view)
 			continue;
 		view_rename(g->views[i], name);
 		memset(g->views[i]->announced, 0, sizeof(g->views[i]->announced));
+		memset(g->views[i]->differs, 0, sizeof(g->views[i]->differs));
 		*view = i;
 		return true;
 	}
@@ -272,18 +274,6 @@ gateway_observe(struct gateway *g, struct gateway_observer *o)
 	g->views[o->view]->n_observers++;
 }
 
-void
-gateway_unobserve(struct gateway *g, struct gateway_observer *o)
-{
-	*o->prev = o->next;
-	if (o->next != NULL)
-		o->next->prev = o->prev;
-	if (g->observer_next == o)
-		g->observer_next = o->next;
-	g->views[o->view]->n_observers--;
-	gateway_release_instances(g, o);
-}
-
 enum mcp_level
 gateway_level(const struct gateway *g)
 {
@@ -295,18 +285,44 @@ gateway_level(const struct gateway *g)
 	return most;
 }
 
-void
-gateway_set_level(struct gateway *g, struct gateway_observer *o, enum mcp_level level)
+/* Those that serve all hear what is the most verbose now. */
+static void
+gateway_tell_level(struct gateway *g)
 {
-	enum mcp_level most;
+	enum mcp_level most = gateway_level(g);
 
-	o->level = level;
-	most = gateway_level(g);
 	for (size_t i = 0; i < g->n; i++)
 		upstream_set_level(g->v[i], most);
 	for (struct member *m = g->instances; m != NULL; m = m->next)
-		if (m->owner == NULL || m->owner == o)
-			upstream_set_level(m->u, m->owner != NULL ? level : most);
+		if (m->owner == NULL)
+			upstream_set_level(m->u, most);
+}
+
+void
+gateway_set_level(struct gateway *g, struct gateway_observer *o, enum mcp_level level)
+{
+	o->level = level;
+	gateway_tell_level(g);
+	for (struct member *m = g->instances; m != NULL; m = m->next)
+		if (m->owner == o)
+			upstream_set_level(m->u, level);
+}
+
+void
+gateway_unobserve(struct gateway *g, struct gateway_observer *o)
+{
+	*o->prev = o->next;
+	if (o->next != NULL)
+		o->next->prev = o->prev;
+	if (g->observer_next == o)
+		g->observer_next = o->next;
+	g->views[o->view]->n_observers--;
+	gateway_questions_leave(g, o);
+	tasks_leave(g, o);
+	gateway_release_instances(g, o);
+	/* Nobody may want as much as it did. */
+	if (o->level != MCP_LV_MAX && o->level < gateway_level(g))
+		gateway_tell_level(g);
 }
 
 /* ---- log messages ---- */
@@ -348,6 +364,18 @@ log_sole_owner(const struct member *m)
 	return sole;
 }
 
+/* r is all that is in flight at m: it is the cause, if no call that was given up is. */
+static bool
+log_is_of(const struct member *m, const struct upstream_req *r)
+{
+	const struct gateway_observer *o;
+
+	if (!member_may_be_late(m))
+		return true;
+	o = log_sole_owner(m);
+	return o != NULL && o == r->owner && !o->is_crowd;
+}
+
 void
 gateway_deliver_log(struct member *m, const struct link_msg *msg)
 {
@@ -355,12 +383,12 @@ gateway_deliver_log(struct member *m, const struct link_msg *msg)
 	struct gateway_observer *o;
 
 	upstream_each_req(m->u, owner_of_req, &s);
-	if (s.n == 1 && s.req->cb->on_log != NULL) {
+	if (s.n == 1 && s.req->cb->on_log != NULL && log_is_of(m, s.req)) {
 		s.req->cb->on_log(s.req->arg, msg);
 		return;
 	}
 	o = log_sole_owner(m);
-	if (o == NULL && s.n > 0 && !s.several)
+	if (o == NULL && s.n > 0 && !s.several && !member_may_be_late(m))
 		for (o = m->g->observers; o != NULL && o != s.req->owner;)
 			o = o->next;
 	if (o != NULL)

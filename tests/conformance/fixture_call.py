@@ -112,6 +112,8 @@ def is_answer(question, answer):
         return isinstance(answer.get("roots"), list)
     if answer.get("action") != "accept":
         return answer.get("action") in ("decline", "cancel")
+    if question["params"].get("mode") == "url":
+        return "content" not in answer
     want = question["params"]["requestedSchema"]
     content = answer.get("content")
     return isinstance(content, dict) and all(
@@ -125,13 +127,18 @@ def sampled(answer):
 
 
 class Call:
-    """One tools/call or prompts/get. An era adds notify, may_log and ask."""
+    """One tools/call, prompts/get or resources/read. An era adds may_log, ask, ask_url and
+    need_url."""
 
-    def __init__(self, server, params):
-        self.server = server
+    def __init__(self, server, params, exchange):
+        self.server, self.exchange = server, exchange
+        self.meta = params.get("_meta", {})
         self.args = params.get("arguments") or {}
-        self.token = params.get("_meta", {}).get("progressToken")
+        self.token = self.meta.get("progressToken")
         self.capabilities = {}
+
+    def notify(self, method, params):
+        self.exchange.notify(method, params)
 
     def progress(self, done, total):
         if self.token is not None:

@@ -188,13 +188,13 @@ def logging_tool(call):
 
 @tool("test_trigger_tool_change", "Changes the list of tools")
 def trigger_tool_change(call):
-    call.server.toggle("tools")
+    call.server.world.toggle("tools")
     return [text("The list of tools has changed")]
 
 
 @tool("test_trigger_prompt_change", "Changes the list of prompts")
 def trigger_prompt_change(call):
-    call.server.toggle("prompts")
+    call.server.world.toggle("prompts")
     return [text("The list of prompts has changed")]
 
 
@@ -335,7 +335,7 @@ def dynamic_prompt(_):
     return [message(text("Here for now"))]
 
 
-DYNAMIC = {"test_dynamic_tool", "test_dynamic_prompt"}
+DYNAMIC = {"test_dynamic_tool", "test_dynamic_prompt", "test://dynamic"}
 
 # Resources
 
@@ -346,6 +346,8 @@ RESOURCES = [
      "description": "An image"},
     {"uri": "test://watched-resource", "name": "watched-resource",
      "mimeType": "text/plain", "description": "Can be subscribed to"},
+    {"uri": "test://dynamic", "name": "dynamic", "mimeType": "text/plain",
+     "description": "Comes and goes"},
 ]
 TEMPLATES = [
     {"uriTemplate": "test://template/{id}/data", "name": "template",
@@ -356,12 +358,13 @@ CONTENTS = {
                            "text": "This is the content of the static text resource."},
     "test://static-binary": {"mimeType": "image/png", "blob": PNG},
     "test://watched-resource": {"mimeType": "text/plain", "text": "Watched resource content."},
+    "test://dynamic": {"mimeType": "text/plain", "text": "Here for now"},
 }
 COMPLETIONS = {("test_prompt_with_arguments", "arg1"): ["paris", "park", "party", "test"]}
 
 
 def resource(uri):
-    """Its contents, or None."""
+    """Its contents, a function of the call that gives them, or None."""
     found = CONTENTS.get(uri)
     if found is None and isinstance(uri, str):
         start, end = "test://template/", "/data"
@@ -369,4 +372,4 @@ def resource(uri):
         if uri.startswith(start) and uri.endswith(end) and middle and "/" not in middle:
             found = {"mimeType": "application/json", "text": json.dumps({
                 "id": middle, "templateTest": True, "data": "Data for ID: " + middle})}
-    return {"uri": uri, **found} if found else None
+    return found

@@ -96,7 +96,8 @@ class Wire:
 
 class Event:
     def __init__(self, at):
-        self.data, self.id, self.fields, self.comments, self.at = None, None, [], [], at
+        self.data, self.id, self.type, self.at = None, None, None, at
+        self.fields, self.comments = [], []
 
 
 class Answer:
@@ -105,7 +106,7 @@ class Answer:
     def __init__(self, wire, method="POST", note=None):
         self.wire, self.method, self.note = wire, method, note
         self.head, self.events, self.notices, self.comments = None, [], [], []
-        self.text, self.over, self.rpc = b"", False, None
+        self.text, self.over, self.rpc, self.last_id = b"", False, None, None
 
     def read_head(self, timeout=10.0):
         end = time.monotonic() + timeout * PATIENCE
@@ -190,8 +191,15 @@ class Answer:
             elif name == b"data":
                 assert event.data is None, block
                 event.data = value
+            elif name == b"event":
+                assert event.type is None and event.data is None, block
+                event.type = value.decode()
+            elif name == b"id":
+                # Before the data, so that who has the data has the id.
+                assert event.id is None and event.data is None and value, block
+                event.id = self.last_id = value.decode("ascii")
             else:
-                assert name in (b"id", b"retry"), block
+                assert name == b"retry" and value.isdigit(), block
                 event.fields.append((name, value))
         self.events.append(event)
         return event
@@ -226,7 +234,10 @@ class Answer:
             if event is None:
                 return None
             if event.data is None:
-                self.comments.append(event.at)
+                self.comments += [event.at] * len(event.comments)
+                continue
+            if not event.data:
+                assert event.id is not None  # what a stream begins with
                 continue
             return self.take(event.data, event.at)
 
@@ -284,7 +295,7 @@ class Answer:
             except AssertionError as e:
                 assert str(e).startswith("nothing within"), e
                 return
-            assert event is not None and event.data is None, event and event.data
+            assert event is not None and not event.data, event and event.data
 
 
 def mirror(value):

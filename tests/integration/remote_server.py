@@ -259,6 +259,8 @@ def do_call(h, r, say, put=answer):
         say({"jsonrpc": "2.0", "method": "notifications/message",
              "params": {"level": "error", "data": "from slow %s" % args.get("n")}})
         wait_or_hang_up(h, s)
+    elif name == "ask":
+        args = asked(h, r, say, args)
     elif name == "fail":
         reply(h, 500, "text/plain", b"it broke")
         return None
@@ -271,6 +273,20 @@ def do_call(h, r, say, put=answer):
         h.close_connection = True
         return None
     return {"content": [{"type": "text", "text": json.dumps(args)}]}
+
+
+def asked(h, r, say, args):
+    """What its client answers to a question on this call's stream."""
+    s, key = h.remote, "q-%s" % r.msg["id"]
+    say({"jsonrpc": "2.0", "id": key, "method": "elicitation/create", "params": {
+        "message": json.dumps(args),
+        "requestedSchema": {"type": "object", "properties": {}}}})
+
+    def answers():
+        return [x.msg for x in s.seen(http="POST") if x.rpc is None and x.msg.get("id") == key]
+
+    wait_for(lambda: s.closing or answers(), 10, "an answer")
+    return answers()[0]
 
 
 def wait_or_hang_up(h, s, seconds=20):
@@ -330,7 +346,7 @@ def serve_legacy(h, r):
                 "code": -32000, "message": "Bad Request: No valid session ID"}}).encode())
     elif s.with_session and session not in s.sessions:
         reply(h, 404, "text/plain", b"no such session")
-    elif "id" not in r.msg:
+    elif "id" not in r.msg or r.rpc is None:
         reply(h, 202)
     elif r.rpc == "tools/list":
         answer(h, r, result(r, listed(s, False)))

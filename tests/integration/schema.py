@@ -28,9 +28,14 @@ RESULTS = {
     "logging/setLevel": "EmptyResult",
     "completion/complete": "CompleteResult",
     "subscriptions/listen": "SubscriptionsListenResult",
+    "tasks/get": "GetTaskResult",
+    "tasks/result": "CallToolResult",
+    "tasks/list": "ListTasksResult",
+    "tasks/cancel": "CancelTaskResult",
 }
 NOTICES = {
     "notifications/progress": "ProgressNotification",
+    "notifications/tasks/status": "TaskStatusNotification",
     "notifications/message": "LoggingMessageNotification",
     "notifications/cancelled": "CancelledNotification",
     "notifications/tools/list_changed": "ToolListChangedNotification",
@@ -38,6 +43,11 @@ NOTICES = {
     "notifications/resources/list_changed": "ResourceListChangedNotification",
     "notifications/resources/updated": "ResourceUpdatedNotification",
     "notifications/subscriptions/acknowledged": "SubscriptionsAcknowledgedNotification",
+    "notifications/elicitation/complete": "ElicitationCompleteNotification",
+    # What a server asks.
+    "elicitation/create": "ElicitRequest",
+    "sampling/createMessage": "CreateMessageRequest",
+    "roots/list": "ListRootsRequest",
 }
 ERRORS = {
     -32020: "HeaderMismatchError",
@@ -99,6 +109,10 @@ def check(revision, method, msg):
         name = "JSONRPCErrorResponse"
         return complaints(revision, name if validator(revision, name) else "JSONRPCError", msg)
     name = RESULTS.get(method)
+    if method == "tools/call" and "task" in msg["result"]:
+        name = "CreateTaskResult"
+    if msg["result"].get("resultType") == "task":
+        name = None  # of an extension, which has no schema there
     if msg["result"].get("resultType") == "input_required":
         name = "InputRequiredResult"
     return complaints(revision, name, msg["result"]) if name else []

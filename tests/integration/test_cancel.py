@@ -83,9 +83,9 @@ def test_what_cancels_nothing_is_ignored(serve, params):
 
 def test_initialize_cannot_be_cancelled(serve):
     mv = serve(alpha=holding(on={"initialize": [["gate", "up"], ["default"]]}))
-    mv["alpha"].wait_input("initialize")
     key = mv.send("initialize", {"protocolVersion": "2025-11-25", "capabilities": {},
                                  "clientInfo": {"name": "a", "version": "1"}})
+    mv["alpha"].wait_input("initialize")
     mv.cancel(key)
     mv["alpha"].open("up")
     assert mv.answer(key).result

@@ -97,9 +97,13 @@ def test_a_late_discover_result_still_counts(serve):
     mv = serve(alpha={"era": "dual", "tools": ["echo"], "mcpvisor": {"probe_ms": 50},
                       "on": {"server/discover": [["gate", "d"], ["default"]],
                              "initialize": []}})
+    mv["alpha"].wait_input("server/discover")
+    # A server is initialised when it is known what its client can do.
+    mv.send("ping")
+    key = mv.send("tools/list")
     mv["alpha"].wait_input("initialize")
     mv["alpha"].open("d")
-    mv.legacy()
+    assert mv.answer(key).result["tools"]
     works(mv)
     sent = mv["alpha"].inputs("tools/call")[0].msg
     assert sent["params"]["_meta"][META + "protocolVersion"] == MODERN

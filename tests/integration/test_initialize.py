@@ -112,8 +112,8 @@ def test_what_we_tell_a_legacy_upstream(serve):
     mv.legacy("2024-11-05", capabilities={"roots": {"listChanged": True}, "sampling": {}})
     params = mv["alpha"].inputs("initialize")[0].msg["params"]
     assert params["protocolVersion"] == "2025-11-25"
-    # No question of an upstream is passed on, so none is invited.
-    assert not {"roots", "sampling", "elicitation"} & set(params["capabilities"])
+    # Its questions are passed on, so those that this client takes are invited.
+    assert params["capabilities"] == {"roots": {"listChanged": True}, "sampling": {}}
     assert params["clientInfo"]["name"] and params["clientInfo"]["version"]
 
 

@@ -255,8 +255,8 @@ def test_lists_that_are_too_much_together_leave_room_for_others(serve):
            for i in range(6)]
     mv = serve(alpha={"tools": big, "page": 2}, beta={"tools": big, "page": 2},
                gamma={"tools": ["echo"]})
-    mv.wait_log("all lists are in", 30)
     mv.legacy()
+    mv.wait_log("all lists are in", 30)
     tools = mv.ask("tools/list", timeout=30).result["tools"]
     assert 6 < len(tools) < 13 and tools[-1]["name"] == "gamma__echo"
     mv.fence("gamma")

@@ -1,4 +1,4 @@
-/* layer: gateway, fakes: loop upstream upstream_script fleet caller */
+/* layer: gateway, fakes: loop upstream upstream_script upstream_ask fleet caller */
 /* SPDX-License-Identifier: MIT */
 /* A call from its start to its one end: routes, waiting, cancelling. */
 #include "mcpvisor/call.h"
@@ -109,7 +109,8 @@ START_TEST(methods_that_are_forwarded)
 	for (unsigned m = 0; m < METHOD_MAX; m++)
 		ck_assert_int_eq(call_is_forwarded((enum method)m),
 		    m == METHOD_TOOLS_CALL || m == METHOD_PROMPTS_GET ||
-			m == METHOD_RESOURCES_READ || m == METHOD_COMPLETE);
+			m == METHOD_RESOURCES_READ || m == METHOD_COMPLETE ||
+			(m >= METHOD_TASKS_GET && m <= METHOD_TASKS_CANCEL));
 }
 END_TEST
 

@@ -1,4 +1,4 @@
-/* layer: gateway, fakes: loop upstream upstream_script fleet caller */
+/* layer: gateway, fakes: loop upstream upstream_script upstream_ask fleet caller */
 /* SPDX-License-Identifier: MIT */
 /* Calls of tools and resources that are published otherwise than their upstream has
  * them, or not to everybody. */
@@ -311,7 +311,7 @@ START_TEST(calls_without_an_owner)
 	    .len = m.len,
 	    .json = m.json,
 	    .level = MCP_LV_MAX};
-	static const struct call_cb none = {NULL, NULL, NULL};
+	static const struct call_cb none = {.on_progress = NULL};
 	struct call c = {.cb = &none};
 
 	shaped_lists(f);

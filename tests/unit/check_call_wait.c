@@ -1,4 +1,4 @@
-/* layer: gateway, fakes: loop upstream upstream_script fleet caller */
+/* layer: gateway, fakes: loop upstream upstream_script upstream_ask fleet caller */
 /* SPDX-License-Identifier: MIT */
 /* Calls that come before the lists do, and calls that are taken back. */
 #include "mcpvisor/call.h"
@@ -95,6 +95,16 @@ static const struct {
     {"tools/call", "{\"name\":\"p_x\"}", "p_", false, false, MV_STARTING, "alpha"},
     {"resources/read", READ_A, NULL, false, false, MV_NOT_FOUND, "nobody"},
     {"completion/complete", "{\"ref\":{\"type\":\"ref/prompt\",\"name\":\"alpha__a\"}}",
+	NULL, true, true, MV_NOT_FOUND, "nobody"},
+    {"completion/complete", "{\"ref\":{\"type\":\"ref/prompt\",\"name\":\"beta__a\"}}",
+	NULL, true, true, MV_BACKOFF, "beta"},
+    {"completion/complete", "{\"ref\":{\"type\":\"ref/prompt\",\"name\":\"beta__a\"}}",
+	NULL, true, false, MV_STARTING, "beta"},
+    /* What is not the name blames nobody. */
+    {"resources/read", "{\"uri\":\"x:/\",\"name\":\"beta__a\"}", NULL, true, true,
+	MV_NOT_FOUND, "nobody"},
+    {"completion/complete",
+	"{\"name\":\"beta__a\",\"ref\":{\"type\":\"ref/prompt\",\"name\":\"alpha__a\"}}",
 	NULL, true, true, MV_NOT_FOUND, "nobody"},
 };
 

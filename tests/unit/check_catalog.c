@@ -1,4 +1,4 @@
-/* layer: gateway, fakes: loop upstream upstream_script fleet */
+/* layer: gateway, fakes: loop upstream upstream_script upstream_ask fleet */
 /* SPDX-License-Identifier: MIT */
 /* The merged lists: order, bytes, names that are kept, twins, hints. */
 #include "mcpvisor/catalog.h"

@@ -1,4 +1,4 @@
-/* layer: gateway, fakes: loop upstream upstream_script rig */
+/* layer: gateway, fakes: loop upstream upstream_script upstream_ask rig */
 /* SPDX-License-Identifier: MIT */
 /* A reload: who keeps which name, and that nothing points to what has gone. */
 #include "mcpvisor/catalog.h"

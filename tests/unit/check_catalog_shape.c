@@ -1,4 +1,4 @@
-/* layer: gateway, fakes: loop upstream upstream_script rig */
+/* layer: gateway, fakes: loop upstream upstream_script upstream_ask rig */
 /* SPDX-License-Identifier: MIT */
 /* Tools and URIs that are published otherwise than their upstream has them, and what of
  * that is worth a look. */

@@ -1,4 +1,4 @@
-/* layer: gateway, fakes: loop upstream upstream_script rig */
+/* layer: gateway, fakes: loop upstream upstream_script upstream_ask rig */
 /* SPDX-License-Identifier: MIT */
 /* What each profile is shown of the merged lists, and what an upstream's own filters
  * hide from all. */

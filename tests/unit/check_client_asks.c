@@ -33,10 +33,10 @@ START_TEST(asked_and_answered)
 END_TEST
 
 /* Ids that were never given out, and answers that are none. */
+#define BOTH "\"result\":{},\"error\":{\"code\":1,\"message\":\"\"}"
 static const char *const no_answers[] = {RESULT("\"1\""), RESULT("0"), RESULT("-1"),
     RESULT("2"), RESULT("18446744073709551617"), RESULT("1.5"), RESULT("null"),
-    "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{},\"error\":{\"code\":1,\"message\":\"\"}"
-    "}",
+    "{\"jsonrpc\":\"2.0\",\"id\":1," BOTH "}",
     "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":\"no\"}", "{\"id\":1,\"result\":{}}"};
 #define N_NO_ANSWERS ((int)(sizeof(no_answers) / sizeof(no_answers[0])))
 

@@ -1,4 +1,4 @@
-/* layer: front, fakes: loop upstream upstream_script fleet */
+/* layer: front, fakes: loop upstream upstream_script upstream_ask fleet */
 /* SPDX-License-Identifier: MIT */
 /* The stdio endpoint: lines in and out, and how it comes to its end. */
 #include "mcpvisor/endpoint_stdio.h"

@@ -1,4 +1,4 @@
-/* layer: gateway, fakes: loop upstream upstream_script fleet */
+/* layer: gateway, fakes: loop upstream upstream_script upstream_ask fleet */
 /* SPDX-License-Identifier: MIT */
 /* The fleet as one: waiting for lists, and telling of their changes. */
 #include "mcpvisor/gateway.h"

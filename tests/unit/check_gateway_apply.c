@@ -1,4 +1,4 @@
-/* layer: gateway, fakes: loop upstream upstream_script fleet caller */
+/* layer: gateway, fakes: loop upstream upstream_script upstream_ask fleet caller */
 /* SPDX-License-Identifier: MIT */
 /* Another fleet while calls are in flight. */
 #include "mcpvisor/gateway.h"

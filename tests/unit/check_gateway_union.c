@@ -1,4 +1,4 @@
-/* layer: gateway, fakes: loop upstream upstream_script fleet */
+/* layer: gateway, fakes: loop upstream upstream_script upstream_ask fleet */
 /* SPDX-License-Identifier: MIT */
 /* The fleet as one: what it declares, who owns a log message, how it stops. */
 #include "mcpvisor/gateway.h"
@@ -109,8 +109,14 @@ START_TEST(most_verbose_level_is_asked_for)
 	ck_assert_int_eq(fake_upstream_level(f->u[0]), MCP_LV_INFO);
 	gateway_set_level(f->g, &b.o, MCP_LV_MAX);
 	ck_assert_int_eq(fake_upstream_level(f->u[0]), MCP_LV_ALERT);
-	gateway_unobserve(f->g, &a.o);
+	/* Who leaves wants nothing any more. */
+	gateway_set_level(f->g, &b.o, MCP_LV_INFO);
+	ck_assert_int_eq(fake_upstream_level(f->u[0]), MCP_LV_INFO);
 	gateway_unobserve(f->g, &b.o);
+	ck_assert_int_eq(fake_upstream_level(f->u[0]), MCP_LV_ALERT);
+	ck_assert_int_eq(fake_upstream_level(f->u[1]), MCP_LV_ALERT);
+	gateway_unobserve(f->g, &a.o);
+	ck_assert_int_eq(fake_upstream_level(f->u[0]), MCP_LV_MAX);
 	fleet_free(f);
 }
 END_TEST
@@ -206,14 +212,30 @@ START_TEST(log_goes_to_the_certain_owner)
 	assert_logged(f, 0, 0, 0, h);
 	call_cancel(&c[0], NULL);
 	assert_logged(f, 0, 0, 0, h);
+	/* It may be at work on the other one's calls still, for a while. */
 	call_cancel(&c[1], NULL);
+	assert_logged(f, 0, 0, 0, h);
+	fake_loop_advance(f->loop, 60001);
 	assert_logged(f, 0, 1, 0, h);
 	call_cancel(&c[2], NULL);
 	assert_logged(f, 0, 0, 0, h);
 	for (size_t i = 0; i < 3; i++)
 		call_fini(&c[i]);
-	gateway_unobserve(f->g, &h[0].o);
+	/* Of one client alone it is that one's all the same, but not of a crowd. */
 	gateway_unobserve(f->g, &h[1].o);
+	call_tool(f, &c[0], &h[0], "alpha__a");
+	call_tool(f, &c[1], &h[0], "alpha__a");
+	call_cancel(&c[1], NULL);
+	h[0].log[0] = '\0';
+	assert_logged(f, 0, 1, 0, h);
+	ck_assert_str_eq(h[0].log, ""); /* to the call */
+	h[0].o.is_crowd = true;
+	assert_logged(f, 0, 1, 0, h);
+	ck_assert_str_ne(h[0].log, ""); /* to the crowd, which drops it */
+	call_cancel(&c[0], NULL);
+	for (size_t i = 0; i < 2; i++)
+		call_fini(&c[i]);
+	gateway_unobserve(f->g, &h[0].o);
 	fleet_free(f);
 }
 END_TEST

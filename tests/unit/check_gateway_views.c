@@ -1,4 +1,4 @@
-/* layer: gateway, fakes: loop upstream upstream_script fleet caller */
+/* layer: gateway, fakes: loop upstream upstream_script upstream_ask fleet caller */
 /* SPDX-License-Identifier: MIT */
 /* What each profile is shown and told, and a fleet that is known from before. */
 #include "mcpvisor/gateway.h"
@@ -459,7 +459,7 @@ START_TEST(whole_fleet_known_wakes_at_once)
 
 	known_opts = (struct gateway_opts){
 	    .confs = c->confs, .n = 2, .list_wait_ms = 5000, .on_made = remember_each};
-	g = gateway_new(l, NULL, &known_opts);
+	g = gateway_new(&(struct upstream_env){.loop = l}, &known_opts);
 	w.arg = &woken;
 	ck_assert(gateway_is_settled(g));
 	ck_assert(gateway_wait(g, &w));

@@ -1,4 +1,4 @@
-/* layer: gateway, fakes: loop upstream upstream_script fleet */
+/* layer: gateway, fakes: loop upstream upstream_script upstream_ask fleet */
 /* SPDX-License-Identifier: MIT */
 /* Reloads, restarts, calls, subscriptions and deaths in any order: every call ends once,
  * every conf is let go of once, and nothing is left. */

@@ -1,4 +1,4 @@
-/* layer: front, fakes: loop upstream upstream_script fleet */
+/* layer: front, fakes: loop upstream upstream_script upstream_ask fleet */
 /* SPDX-License-Identifier: MIT */
 /* Addresses of the HTTP endpoint and what is served there, and how they change. */
 #include "mcpvisor/endpoint_http.h"
@@ -339,6 +339,44 @@ START_TEST(lines_that_are_given)
 }
 END_TEST
 
+/* A client of lines takes its answer at its own pace, also from one that stops. */
+START_TEST(lines_have_their_answers)
+{
+	struct endpoint_listen row = {.address = address, .path = "/mcp", .profile = ""};
+	const size_t bytes = (size_t)4 << 20;
+	struct peer *p, *quiet;
+	struct buf b;
+
+	ck_assert_int_eq(serve(&row, 1), MV_OK);
+	p = dial(0);
+	quiet = dial(0);
+	say(p, hello);
+	expect(p, "\n");
+	say(p, CALL_B "\n");
+	fake_loop_settle(f->loop);
+	buf_init(&b, 2 * bytes);
+	buf_add_str(&b, "{\"x\":\"");
+	for (size_t i = 0; i < bytes; i++)
+		buf_add_char(&b, 'x');
+	buf_add_str(&b, "\"}");
+	fake_upstream_result(f->u[1], 0, buf_cstr(&b));
+	buf_fini(&b);
+	endpoint_http_stop(e, false, on_stopped, &stopped);
+	fake_loop_settle(f->loop);
+	/* Too late to be called. */
+	say(p, CALL_B "\n");
+	fake_loop_settle(f->loop);
+	ck_assert_uint_eq(stopped, 0);
+	expect_end(quiet);
+	expect_end(p);
+	ck_assert_uint_gt(p->in.len, bytes);
+	ck_assert_uint_eq(fake_upstream_n_sent(f->u[1]), 1);
+	ck_assert_uint_eq(stopped, 1);
+	hang_up(p);
+	hang_up(quiet);
+}
+END_TEST
+
 START_TEST(stopped_is_stopped)
 {
 	struct peer *p;
@@ -371,6 +409,7 @@ main(void)
 	tcase_add_test(tc, a_sockets_file_stays);
 	tcase_add_test(tc, lines_by_a_door);
 	tcase_add_test(tc, lines_that_are_given);
+	tcase_add_test(tc, lines_have_their_answers);
 	tcase_add_test(tc, stopped_is_stopped);
 	return run_suite(s, tc);
 }

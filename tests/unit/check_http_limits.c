@@ -120,7 +120,14 @@ START_TEST(test_stream)
 	ck_assert_int_eq(http_stream_event(x, NULL, many, 60), MV_OK);
 	expect(c, "80\r\ndata: 1}1}1}");
 	expect(c, "1}\n\n\r\n");
+	ck_assert_int_eq(http_stream_event(x, "i-2", NULL, 0), MV_OK);
+	expect(c, "10\r\nid: i-2\ndata: \n\n\r\n");
+	ck_assert_int_eq(http_stream_typed_event(x, "endpoint", v, 2), MV_OK);
+	expect(c, "1f\r\nevent: endpoint\ndata: {\"a\":1}\n\n\r\n");
+	http_stream_retry(x, 1000);
+	expect(c, "d\r\nretry: 1000\n\n\r\n");
 	http_stream_end(x);
+	http_stream_retry(x, 1000);
 	ck_assert(!http_stream_is_open(x));
 	ck_assert_int_eq(http_stream_event(x, NULL, v, 2), MV_CLOSED);
 	expect(c, "0\r\n\r\nHTTP/1.1 200 OK\r\n");

@@ -1,4 +1,4 @@
-/* layer: front, fakes: loop upstream upstream_script fleet */
+/* layer: front, fakes: loop upstream upstream_script upstream_ask fleet */
 /* SPDX-License-Identifier: MIT */
 /* Sessions, streams and calls of a profile while what is served changes. */
 #include "mcpvisor/endpoint_http.h"
@@ -239,6 +239,102 @@ START_TEST(no_room_for_a_session)
 }
 END_TEST
 
+/* One line or several, by HTTP or by lines: what it took goes back when it is over. */
+START_TEST(large_messages_leave_nothing)
+{
+	static const char head[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\n\"method\":"
+				   "\"resources/read\",\"params\":{\"uri\":\"";
+	static const char tail[] = "\"}}";
+	const size_t n = (size_t)4 << 20;
+	size_t before;
+	struct peer *p;
+	struct buf b;
+
+	SERVE(rows);
+	p = dial(0);
+	ck_assert_str_eq(look(p, "/mcp"), "ab");
+	hang_up(p);
+	fake_loop_advance(f->loop, 61000);
+	before = mem_in_use();
+	p = dial(0);
+	buf_init(&b, 2 * n);
+	buf_addf(&b,
+	    "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+	    "Content-Length: %zu" END "%s",
+	    strlen(head) + n + strlen(tail), head);
+	for (size_t i = 0; i < n; i++)
+		buf_add_char(&b, 'x');
+	buf_add_str(&b, tail);
+	for (size_t sent = 0; sent < b.len;) {
+		ssize_t some =
+		    send(p->fd, b.data + sent, b.len - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		sent += some > 0 ? (size_t)some : 0;
+		fake_loop_settle(f->loop);
+	}
+	buf_fini(&b);
+	expect(p, "-32002");
+	hang_up(p);
+	fake_loop_advance(f->loop, 61000);
+	ck_assert_uint_lt(mem_in_use() - before, n / 8);
+}
+END_TEST
+
+/* Without a session nobody could come for the answers of a batch. */
+START_TEST(a_batch_without_a_session)
+{
+	struct peer *p;
+	size_t sent = fake_upstream_n_sent(f->u[1]);
+
+	SERVE(rows);
+	p = dial(0);
+	post(p, "/mcp", "", "[" CALL_B "," LIST_ALL "]");
+	hear(p);
+	ck_assert_uint_eq(fake_upstream_n_sent(f->u[1]), sent + 1);
+	ck_assert_uint_eq(endpoint_http_stats(e).in_flight, 1);
+	hang_up(p);
+	ck_assert_uint_eq(endpoint_http_stats(e).in_flight, 0);
+	ck_assert(fake_upstream_sent(f->u[1], sent)->cancelled);
+}
+END_TEST
+
+/* A stream has begun before the lists are in, and with them the answer. */
+START_TEST(a_session_that_takes_its_time)
+{
+	struct endpoint_http_opts o = endpoint_http_defaults;
+	char id[600];
+	struct peer *p;
+	size_t n;
+
+	endpoint_http_free(e);
+	fake_loop_settle(f->loop);
+	fleet_free(f);
+	f = fleet_new(1, NULL);
+	gateway_start(f->g);
+	o.http = http_server_defaults;
+	o.commit_ms = 100;
+	e = endpoint_http_new(f->loop, f->g, &o);
+	ck_assert_int_eq(serve(rows, 1), MV_OK);
+	p = dial(0);
+	post(p, "/mcp", "",
+	    "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{"
+	    "\"protocolVersion\":\"2025-11-25\",\"capabilities\":{},"
+	    "\"clientInfo\":{\"name\":\"x\",\"version\":\"1\"}}}");
+	hear(p);
+	fake_loop_advance(f->loop, 100);
+	expect(p, "Mcp-Session-Id: ");
+	n = strcspn(buf_cstr(&p->in), "\r");
+	(void)snprintf(id, sizeof(id), "Mcp-Session-Id: %.*s\r\n", (int)n, p->in.data);
+	expect(p, "text/event-stream");
+	fleet_ready(f, 0);
+	expect(p, "\"protocolVersion\"");
+	expect(p, "0" END);
+	ck_assert_str_eq(look_with(p, "/mcp", id), "");
+	ck_assert_uint_eq(endpoint_http_stats(e).sessions, 1);
+	hang_up(p);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -252,5 +348,8 @@ main(void)
 	tcase_add_test(tc, stop_with_a_mount_that_is_gone);
 	tcase_add_test(tc, other_limits);
 	tcase_add_test(tc, no_room_for_a_session);
+	tcase_add_test(tc, large_messages_leave_nothing);
+	tcase_add_test(tc, a_batch_without_a_session);
+	tcase_add_test(tc, a_session_that_takes_its_time);
 	return run_suite(s, tc);
 }

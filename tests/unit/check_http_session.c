@@ -1,4 +1,4 @@
-/* layer: front, fakes: loop upstream upstream_script fleet */
+/* layer: front, fakes: loop upstream upstream_script upstream_ask fleet */
 /* SPDX-License-Identifier: MIT */
 /* How long sessions of HTTP clients stay in memory. */
 #include "endpoint_http_priv.h"
@@ -78,7 +78,7 @@ session(void)
 	struct http_session *s = http_session_new(mount(""));
 
 	ck_assert_ptr_nonnull(s);
-	client_session_restore(s->client, REVISION_2025_11_25, "x");
+	client_session_restore(s->client, REVISION_2025_11_25, 0, "x");
 	ck_assert(http_session_seal(s, ""));
 	return s;
 }
@@ -211,7 +211,7 @@ START_TEST(an_id_is_its_principals)
 	struct http_session *s = http_session_new(mount("")), *found;
 	struct http_text text;
 
-	client_session_restore(s->client, REVISION_2025_11_25, "x");
+	client_session_restore(s->client, REVISION_2025_11_25, 0, "x");
 	ck_assert(http_session_seal(s, principals[_i].made_by));
 	text = text_of_session(s);
 	/* In memory, and by its text alone. */
@@ -233,7 +233,7 @@ START_TEST(a_mount_that_is_gone)
 	struct http_session *s = http_session_new(mount("dev")), *busy, *other, *found;
 	struct http_text text;
 
-	client_session_restore(s->client, REVISION_2025_11_25, "x");
+	client_session_restore(s->client, REVISION_2025_11_25, 0, "x");
 	ck_assert(http_session_seal(s, "@dev"));
 	text = text_of_session(s);
 	busy = http_session_new(mount("dev"));

@@ -1,9 +1,10 @@
-/* layer: front, fakes: loop upstream upstream_script fleet peer */
+/* layer: front, fakes: loop upstream upstream_script upstream_ask fleet peer */
 /* SPDX-License-Identifier: MIT */
 /* subscriptions/listen: the acknowledgement, what comes after it, the end. */
 #include "mcpvisor/client.h"
 
 #include "mcpvisor/caps.h"
+#include "mcpvisor/mem.h"
 
 #include "fake/fake_peer.h"
 
@@ -364,6 +365,60 @@ START_TEST(listens_are_bounded)
 }
 END_TEST
 
+static void
+on_woken(void *arg)
+{
+	(void)arg;
+}
+
+/* What waits for the lists is bounded, whoever it belongs to. */
+START_TEST(waiting_listens_are_bounded)
+{
+	struct gateway_waiter most = {.bytes = CAP_WAITING_BYTES - 10, .fn = on_woken};
+	struct fleet *full = f;
+
+	peer_free(p);
+	fleet_free(full);
+	f = fleet_new(1, NULL);
+	p = peer_new(f);
+	listen_to("1", URIS("\"x:/\""));
+	ck_assert(!gateway_may_keep(f->g, CAP_WAITING_BYTES));
+	cancel("1");
+	ck_assert(gateway_may_keep(f->g, CAP_WAITING_BYTES));
+	ck_assert(gateway_wait(f->g, &most));
+	listen_to("1", URIS("\"x:/0123456789\""));
+	(void)peer_expect_code(p, "1", -32603);
+	listen_to("1", URIS("\"x:/\""));
+	peer_expect_silence(p);
+	gateway_unwait(&most);
+	cancel("1");
+}
+END_TEST
+
+/* Without memory for its resources none of them is honoured. */
+START_TEST(short_of_memory)
+{
+	struct json_msg json;
+	struct link_msg m = fleet_scan(
+	    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"subscriptions/listen\","
+	    "\"params\":{" MODERN_META ",\"notifications\":{" URIS("\"file:///a\"") "}}}",
+	    &json);
+	unsigned none = 0;
+
+	fake_upstream_set_watching(f->u[0], FAKE_WATCH_YES);
+	for (unsigned long n = 1; n < 12; n++) {
+		mem_fail_at(n, 0);
+		client_on_message(p->c, &m);
+		mem_fail_at(0, 0);
+		ck_assert_uint_le(p->n - p->taken, 1);
+		if (p->n > p->taken)
+			none += strstr(peer_read(p), "\"notifications\":{}") != NULL;
+		cancel("1");
+	}
+	ck_assert_uint_ge(none, 1);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -388,6 +443,8 @@ main(void)
 	tcase_add_test(tc, cancelled_in_silence);
 	tcase_add_test(tc, ended_by_us);
 	tcase_add_test(tc, listens_are_bounded);
+	tcase_add_test(tc, waiting_listens_are_bounded);
+	tcase_add_test(tc, short_of_memory);
 	srunner_run_all(sr, CK_ENV);
 	failed = srunner_ntests_failed(sr);
 	srunner_free(sr);

@@ -122,6 +122,10 @@ START_TEST(knows_the_revisions)
 		    revision_is_modern((enum revision)r), r >= REVISION_LATEST_MODERN);
 		ck_assert_int_eq(
 		    revision_has_batches((enum revision)r), r == REVISION_2025_03_26);
+		ck_assert_int_eq(revision_has_event_ids((enum revision)r),
+		    r >= REVISION_2025_03_26 && r <= REVISION_LATEST_LEGACY);
+		ck_assert_int_eq(
+		    revision_has_priming((enum revision)r), r == REVISION_2025_11_25);
 		if (r > REVISION_NONE + 1)
 			ck_assert_str_lt(revision_text((enum revision)(r - 1)), name);
 	}
@@ -131,6 +135,8 @@ START_TEST(knows_the_revisions)
 	ck_assert_int_eq(revision_parse(text_of("")), REVISION_NONE);
 	ck_assert(!revision_is_modern(REVISION_NONE));
 	ck_assert(!revision_has_batches(REVISION_NONE));
+	ck_assert(!revision_has_event_ids(REVISION_NONE));
+	ck_assert(!revision_has_priming(REVISION_NONE));
 }
 END_TEST
 

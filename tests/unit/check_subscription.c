@@ -1,4 +1,4 @@
-/* layer: gateway, fakes: loop upstream upstream_script fleet */
+/* layer: gateway, fakes: loop upstream upstream_script upstream_ask fleet */
 /* SPDX-License-Identifier: MIT */
 /* Subscriptions: many subscribers, one watch, and nothing left behind. */
 #include "mcpvisor/gateway.h"

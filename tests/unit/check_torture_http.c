@@ -1,4 +1,4 @@
-/* layer: front, fakes: loop upstream upstream_script fleet */
+/* layer: front, fakes: loop upstream upstream_script upstream_ask fleet */
 /* SPDX-License-Identifier: MIT */
 /*
  * An HTTP client through a session, in which memory fails at one place: every exchange

@@ -61,9 +61,10 @@ class Request:
         self.name = span(params, "name") if params else None
         self.args = span(params, "arguments") if params else None
         self.token = span(params, "_meta", "progressToken") if params else None
+        self.heard = None  # the last response that was expected
 
     def fill(self, raw):
-        for key in ("id", "params", "name", "args", "token"):
+        for key in ("id", "params", "name", "args", "token", "heard"):
             mark = b"${" + key.upper().encode() + b"}"
             if mark in raw:
                 value = getattr(self, key)

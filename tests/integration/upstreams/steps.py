@@ -39,13 +39,13 @@ class Steps:
                 while True:
                     yield from self.script(args[0], req)
             elif verb == "expect":
-                key, limit_s = dumps(args[0]), args[1] / 1000
+                key, limit_s = req.fill(dumps(args[0]).encode()).decode(), args[1] / 1000
                 if key not in self.responses:
                     yield "response", key, limit_s
                 if key not in self.responses:
                     self.record("X", b"no response to " + key.encode())
                     os._exit(3)
-                del self.responses[key]
+                req.heard = dumps(self.responses.pop(key))
             else:
                 getattr(self, "do_" + verb)(req, *args)
 
@@ -73,9 +73,9 @@ class Steps:
         self.notify("notifications/progress",
                     b'{"progressToken":%s,"progress":%s}' % (raw, dumps(progress).encode()))
 
-    def do_request(self, _req, key, method, params="{}"):
-        self.send(b'{"jsonrpc":"2.0","id":%s,"method":%s,"params":%s}'
-                  % (dumps(key).encode(), dumps(method).encode(), as_bytes(params)))
+    def do_request(self, req, key, method, params="{}"):
+        self.send(req.fill(b'{"jsonrpc":"2.0","id":%s,"method":%s,"params":%s}'
+                           % (dumps(key).encode(), dumps(method).encode(), as_bytes(params))))
 
     def do_changed(self, _req, what):
         self.changed(what)

@@ -355,7 +355,8 @@ uowner_check(const struct uowner *o)
 	const struct upstream *u = o->u;
 	enum upstream_state st = upstream_state(u);
 	bool greeting = st == UPSTREAM_ST_PROBE || st == UPSTREAM_ST_BOTH ||
-			st == UPSTREAM_ST_INIT || st == UPSTREAM_ST_LATE;
+			st == UPSTREAM_ST_INIT || st == UPSTREAM_ST_LATE ||
+			st == UPSTREAM_ST_AGREED;
 	bool going = child_state(u->child) == CHILD_ST_STOPPING;
 
 	if (st == UPSTREAM_ST_ASLEEP || st == UPSTREAM_ST_WAKING)
@@ -367,14 +368,18 @@ uowner_check(const struct uowner *o)
 	ck_assert(u->held == NULL || greeting || st == UPSTREAM_ST_WAKING);
 	ck_assert_int_eq(u->era != NULL, st == UPSTREAM_ST_READY);
 	ck_assert_int_eq(timer_is_set(&u->probe_timer),
-	    st == UPSTREAM_ST_PROBE && u->known_era != ERA_MODERN && !going);
+	    ((st == UPSTREAM_ST_PROBE && u->known_era != ERA_MODERN) ||
+		st == UPSTREAM_ST_AGREED) &&
+		!going);
 	ck_assert_int_eq(timer_is_set(&u->start_timer), greeting && !going);
 	ck_assert_int_eq(
 	    u->discover.u != NULL, (st == UPSTREAM_ST_PROBE || st == UPSTREAM_ST_BOTH ||
 				       st == UPSTREAM_ST_LATE) &&
 				       !going);
 	ck_assert_int_eq(u->init.u != NULL,
-	    (st == UPSTREAM_ST_BOTH || st == UPSTREAM_ST_INIT) && !going);
+	    (st == UPSTREAM_ST_BOTH || st == UPSTREAM_ST_INIT ||
+		st == UPSTREAM_ST_AGREED) &&
+		!going);
 	ck_assert(u->link == NULL || fake_link_is_closed(u->link) == going);
 	ck_assert_int_eq(upstream_is_settled(u), o->settled == 1);
 	if (st == UPSTREAM_ST_READY && !going)
