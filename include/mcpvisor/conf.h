@@ -21,6 +21,7 @@
 
 struct conf_listen {
 	char *address, *path, *profile; /* profile NULL: the default one */
+	char *sse_path;			/* NULL: none */
 	char **allowed_hosts, **allowed_origins;
 	bool allow_unauthenticated;
 	uint32_t mode; /* of a unix socket: 0600 */
@@ -63,6 +64,8 @@ struct conf {
 	struct {
 		uint32_t head_ms, body_ms, idle_ms, heartbeat_ms, commit_ms;
 		uint32_t session_s, session_idle_ms, session_state_idle_ms;
+		uint64_t replay_bytes; /* of a session; 0: none are kept */
+		uint32_t replay_ms;
 	} http;
 	uint32_t list_wait_ms;	  /* 5000 */
 	uint32_t drain_ms;	  /* 1000: calls may finish when we stop */

@@ -20,7 +20,8 @@
 	X(QUESTIONS, "questions_total", "requests of upstreams to their clients")        \
 	X(QUESTIONS_REFUSED, "questions_refused_total", "of those: that no client got")  \
 	X(REPLIES_LATE, "replies_late_total", "late, double or unknown answers dropped") \
-	X(REPLIES_LOST, "replies_lost_total", "answers that their client never came for") \
+	X(REPLIES_LOST, "replies_lost_total",                                            \
+	    "answers that their client never came for")                                  \
 	X(NOTICES_DROPPED, "notices_dropped_total", "notices without a certain owner")   \
 	X(NOISE_LINES, "noise_lines_total", "upstream output that was not JSON-RPC")     \
 	X(STDERR_LINES, "stderr_lines_total", "lines read from stderr of children")      \

@@ -23,6 +23,7 @@
 #include "mcpvisor/upcall.h"
 #include "mcpvisor/upstream_caps.h"
 #include "mcpvisor/upstream_conf.h"
+#include "mcpvisor/upstream_stats.h"
 
 struct curl_loop;
 struct upstream;
@@ -70,15 +71,14 @@ struct upstream_req {
 	struct upstream *u; /* NULL: idle */
 	uint64_t id;	    /* ours; 0 while held */
 	struct upstream_req *next, **prev;
-	uint64_t started_ms, heard_ms;
+	uint64_t started_ms, heard_ms, rest_ms;
 	uint32_t call_ms, call_max_ms; /* 0: the upstream's; set by the owner */
 	enum method method;
 	enum mcp_level level; /* what it wants of log messages; MCP_LV_MAX: nothing */
 	bool is_call;	      /* a client's; set by upstream_send */
 	bool is_endless;      /* of our own and without a time limit */
 	bool is_repaired;     /* it was sent a second time, with other headers */
-	unsigned n_questions; /* open ones, while which its time limits rest */
-	uint64_t rest_ms;     /* since when they do */
+	unsigned n_questions; /* open ones: its time limits rest, since rest_ms */
 	struct upstream_call_copy *held;
 };
 
@@ -139,6 +139,11 @@ bool upstream_may_ask_in_results(const struct upstream *u);
 bool upstream_may_ask_by_request(const struct upstream *u);
 /* When it was told last to give up a call, on which it may still be at work; 0: never. */
 uint64_t upstream_withdrawn_ms(const struct upstream *u);
+/* The owner of all the calls that this process was told to give up; NULL: there are none,
+ * or several. */
+const void *upstream_withdrawn_owner(const struct upstream *u);
+/* owner is no more. */
+void upstream_forget_owner(struct upstream *u, const void *owner);
 
 /* Before it starts: the same server is behind of, so what is known of its era holds. */
 void upstream_follow(struct upstream *u, const struct upstream *of);
@@ -201,22 +206,6 @@ void upstream_cancel(struct upstream_req *r, const struct link_msg *cancel);
 /* Requests of clients in flight or held. */
 size_t upstream_in_flight(const struct upstream *u);
 
-/* Counts since it was made. */
-struct upstream_stats {
-	uint64_t calls;			  /* that came, refused ones too */
-	uint64_t returned;		  /* answered, by a result or an error */
-	uint64_t rpc_errors, tool_errors; /* of those: JSON-RPC errors, isError results */
-	uint64_t failed;		  /* ended without an answer */
-	uint64_t timeouts, busy;	  /* of those */
-	uint64_t cancelled;
-	uint64_t noise_lines;
-	uint32_t restarts;	      /* starts after the first */
-	uint32_t held;		      /* calls that wait now */
-	size_t held_bytes, out_bytes; /* that wait for the start, for its reading */
-	uint64_t state_ms;	      /* in its state */
-	pid_t pid;		      /* 0: none */
-	uint64_t next_ms;	      /* until the next start; 0: none is due */
-};
 struct upstream_stats upstream_stats(const struct upstream *u);
 /* A call that was refused before it came to upstream_send (there is no instance). */
 void upstream_note_busy(struct upstream *u);

@@ -164,6 +164,7 @@ server_rows(
 
 		rows[i] = (struct endpoint_listen){.address = l->address,
 		    .path = l->path,
+		    .sse_path = l->sse_path,
 		    .profile = l->profile ? l->profile : "",
 		    .allowed_hosts = (const char *const *)l->allowed_hosts,
 		    .allowed_origins = (const char *const *)l->allowed_origins,
@@ -196,6 +197,8 @@ server_put_endpoint_opts(const struct fleet *f, struct endpoint_http_opts *o)
 	o->session_s = c->http.session_s;
 	o->session_idle_ms = c->http.session_idle_ms;
 	o->session_state_idle_ms = c->http.session_state_idle_ms;
+	o->replay_bytes = c->http.replay_bytes;
+	o->replay_ms = c->http.replay_ms;
 	o->sessions_max = c->limits.sessions_max;
 	o->drain_ms = c->drain_ms;
 }

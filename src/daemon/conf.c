@@ -88,6 +88,7 @@ listen_fini(struct conf_listen *l)
 {
 	conf_set_string(&l->address, NULL);
 	conf_set_string(&l->path, NULL);
+	conf_set_string(&l->sse_path, NULL);
 	conf_set_string(&l->profile, NULL);
 	conf_set_string(&l->group, NULL);
 	conf_strings_free(l->allowed_hosts);

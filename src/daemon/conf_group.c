@@ -244,6 +244,13 @@ conf_parse_profiles(
 	}
 }
 
+static bool
+listen_has_path(const struct conf_listen *l, const char *path)
+{
+	return path && (strcmp(l->path, path) == 0 ||
+			   (l->sse_path && strcmp(l->sse_path, path) == 0));
+}
+
 static void
 listen_check(struct conf_ctx *x, size_t at)
 {
@@ -258,6 +265,8 @@ listen_check(struct conf_ctx *x, size_t at)
 	if (!known)
 		conf_error(
 		    x, line, "profile: there is no profile %s", conf_label(l->profile));
+	if (l->sse_path && strcmp(l->sse_path, l->path) == 0)
+		conf_error(x, line, "sse_path: it must not be path");
 	if (!l->address || listener_check(l->address, &loopback, NULL) != MV_OK)
 		return;
 	if (!loopback &&
@@ -269,7 +278,8 @@ listen_check(struct conf_ctx *x, size_t at)
 	for (size_t i = 0; i < at; i++) {
 		if (!c->listen[i].address ||
 		    strcmp(c->listen[i].address, l->address) != 0 ||
-		    strcmp(c->listen[i].path, l->path) != 0)
+		    (!listen_has_path(&c->listen[i], l->path) &&
+			!listen_has_path(&c->listen[i], l->sse_path)))
 			continue;
 		conf_error(x, line, "address and path are those of listen.%zu", i);
 		break;

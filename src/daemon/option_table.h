@@ -79,6 +79,11 @@
 	X(CONF, "http.session_state_idle_ms", MS, http.session_state_idle_ms, 1,         \
 	    CONF_WEEK_MS, "1800000", CONN, 0,                                            \
 	    "idle time until a session that cannot come back ends")                      \
+	X(CONF, "http.replay_bytes", SIZE, http.replay_bytes, 0, 1ull << 30, "1048576",  \
+	    CONN, 0,                                                                     \
+	    "bytes of a session's streams kept for a client that lost them; 0: none")    \
+	X(CONF, "http.replay_ms", MS, http.replay_ms, 1, CONF_DAY_MS, "300000", CONN, 0, \
+	    "how long an answer waits for a client that lost its stream")                \
 	X(CONF, "list_wait_ms", MS, list_wait_ms, 0, 600000, "5000", RESTART, 0,         \
 	    "how long a first list, or the answer to initialize, waits for upstreams")   \
 	X(CONF, "drain_ms", MS, drain_ms, 0, CONF_HOUR_MS, "1000", LIVE, 0,              \
@@ -100,6 +105,8 @@
 	    "an address and port, unix:/PATH or systemd:NAME")                           \
 	X(LISTEN, "path", HTTP_PATH, path, 0, 0, "\"/mcp\"", CONN, CONF_F_E,             \
 	    "path of the endpoint")                                                      \
+	X(LISTEN, "sse_path", HTTP_PATH, sse_path, 0, 0, NULL, CONN, CONF_F_E,           \
+	    "path of HTTP+SSE for clients of 2024-11-05; none: it is off")               \
 	X(LISTEN, "profile", STRING, profile, 0, 0, NULL, CONN, 0,                       \
 	    "the profile that it shows; none: default")                                  \
 	X(LISTEN, "allowed_hosts", STRINGS, allowed_hosts, 0, 0, NULL, CONN, CONF_F_E,   \

@@ -324,8 +324,9 @@ parked_refuse(struct request *r, struct question *q)
 	    r, front_status_of(r->era, RPC_NEEDS_CAPABILITY), "error", &iov, 1);
 }
 
-void
-parked_take_question(struct request *r, struct question *q)
+/* req: whose time limits rest, NULL: it is not certain whose. */
+static void
+parked_take(struct request *r, struct question *q, struct upstream_req *req)
 {
 	struct parked_question *pq;
 	struct parked *p;
@@ -345,9 +346,15 @@ parked_take_question(struct request *r, struct question *q)
 	pq->prev = p->questions_tail;
 	*p->questions_tail = pq;
 	p->questions_tail = &pq->next;
-	question_take(q, &question_callbacks, pq, &r->call.req);
+	question_take(q, &question_callbacks, pq, req);
 	if (!r->is_detached && !timer_is_set(&p->timer))
 		timer_set(&p->timer, COLLECT_MS);
+}
+
+void
+parked_take_question(struct request *r, struct question *q)
+{
+	parked_take(r, q, &r->call.req);
 }
 
 /* ---- its end, and its client's return ---- */
@@ -503,7 +510,7 @@ client_on_question(void *arg, struct upstream *u, struct question *q)
 		    request_can_be_asked(r, q))
 			oldest = r;
 	if (oldest != NULL)
-		parked_take_question(oldest, q);
+		parked_take(oldest, q, NULL);
 	else
 		question_refuse(q, RPC_INTERNAL, "There is no call to ask it for");
 }

@@ -316,6 +316,13 @@ call_shape(struct call *c, struct upstream_call *req)
 static enum mv_err
 call_keep(struct call *c, const struct upstream_call *req)
 {
+	/* It would bring twice what call_retry brings. */
+	if (req->json->slot[JSON_P_REQUEST_STATE].len != 0 ||
+	    req->json->slot[JSON_P_INPUT_RESPONSES].len != 0) {
+		(void)snprintf(c->why, sizeof(c->why),
+		    "requestState and inputResponses are of a later revision");
+		return MV_PARAMS;
+	}
 	upstream_call_free(c->kept);
 	c->kept = upstream_call_dup(req);
 	c->serial = gateway_serial(c->g, c->u);

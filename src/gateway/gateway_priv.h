@@ -186,7 +186,7 @@ void gateway_questions_fini(struct gateway *g);
 /* Tells m's upstream, before it starts, what its client can do, if that is known. */
 void member_declare(struct member *m);
 /* What m's upstream says may be about a call that nobody waits for any more. */
-bool member_may_be_late(const struct member *m);
+bool member_may_be_late(const struct member *m, const struct gateway_observer *who);
 /* Whether whoever can be asked caps needs an instance of u of its own. */
 bool gateway_needs_own(const struct gateway *g, const struct upstream *u, unsigned caps);
 /* by: the request on whose stream q came; NULL: that is not known. */

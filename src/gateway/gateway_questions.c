@@ -155,10 +155,13 @@ member_sole_client(const struct member *m)
 }
 
 bool
-member_may_be_late(const struct member *m)
+member_may_be_late(const struct member *m, const struct gateway_observer *who)
 {
 	uint64_t at = upstream_withdrawn_ms(m->u);
 
+	/* Of its own calls a client may hear in any case. */
+	if (who != NULL && !who->is_crowd && upstream_withdrawn_owner(m->u) == who)
+		return false;
 	return at != 0 && clock_now_ms() - at < WITHDRAWN_MS;
 }
 
@@ -197,7 +200,8 @@ question_deliver(struct member *m, struct upstream_req *by, struct question *q)
 		return true;
 	}
 	upstream_each_req(m->u, askers_add, &s);
-	if (o == NULL && (s.several || (s.n_calls > 0 && member_may_be_late(m))))
+	if (o == NULL &&
+	    (s.several || (s.n_calls > 0 && member_may_be_late(m, s.first->owner))))
 		return false;
 	if (o == NULL)
 		o = askers_client(m->g, &s);
@@ -490,6 +494,12 @@ gateway_questions_leave(struct gateway *g, const struct gateway_observer *o)
 {
 	struct elicitation *next;
 
+	for (size_t i = 0; i < g->n; i++)
+		upstream_forget_owner(g->v[i], o);
+	for (struct member *m = g->instances; m != NULL; m = m->next)
+		upstream_forget_owner(m->u, o);
+	for (struct member *m = g->leaving; m != NULL; m = m->next)
+		upstream_forget_owner(m->u, o);
 	for (struct elicitation *e = g->elicitations; e != NULL; e = next) {
 		next = e->next;
 		if (e->o == o)

@@ -370,7 +370,7 @@ log_is_of(const struct member *m, const struct upstream_req *r)
 {
 	const struct gateway_observer *o;
 
-	if (!member_may_be_late(m))
+	if (!member_may_be_late(m, r->owner))
 		return true;
 	o = log_sole_owner(m);
 	return o != NULL && o == r->owner && !o->is_crowd;
@@ -388,7 +388,7 @@ gateway_deliver_log(struct member *m, const struct link_msg *msg)
 		return;
 	}
 	o = log_sole_owner(m);
-	if (o == NULL && s.n > 0 && !s.several && !member_may_be_late(m))
+	if (o == NULL && s.n > 0 && !s.several && !member_may_be_late(m, s.req->owner))
 		for (o = m->g->observers; o != NULL && o != s.req->owner;)
 			o = o->next;
 	if (o != NULL)
