@@ -249,6 +249,34 @@ def updated(b):
     return "becomes a listen" if listened else "becomes a subscribe"
 
 
+@case("unsubscribing", PASSES, "ends the listen", "becomes an unsubscribe", PASSES)
+def unsubscribe(b):
+    listens = [m["id"] for m in b.up.record("in", "subscriptions/listen")]
+    if b.client_era == "legacy":
+        same(b.c.ask("resources/unsubscribe", {"uri": WATCHED}).result, {})
+    elif b.front == "http":
+        b.c.stream.wire.close()
+    else:
+        b.c.conn.cancel("listen")
+    if b.upstream_era == "legacy":
+        same(b.up.wait("in", "resources/unsubscribe")["params"]["uri"], WATCHED)
+    else:
+        # The one that had the URI ends; another one may have begun for what is left.
+        wait_for(lambda: listens[-1] in ended(b), 5, "the listen ends")
+    if b.client_era == "legacy":
+        b.c.call("bridge_update").result
+        b.c.unheard()
+    if (b.client_era == "legacy") == (b.upstream_era == "legacy"):
+        return PASSES
+    return "ends the listen" if listens else "becomes an unsubscribe"
+
+
+def ended(b):
+    """Ids of what the upstream was told to give up, or has seen hung up."""
+    return [m["params"]["requestId"] for m in b.up.record("in", "notifications/cancelled")] + [
+        m["id"] for m in b.up.record("given up")]
+
+
 # -- what a server asks ---------------------------------------------------------------
 
 QUESTION = ("passes", "input_required becomes a request", "request becomes input_required",
@@ -514,11 +542,7 @@ def cancel(b):
         same(sent.next(), None)
     else:
         b.c.conn.cancel(sent)
-    if (b.upstream_era, b.back) == ("modern", "http"):
-        same(b.up.wait("given up", "tools/call")["params"]["name"], "bridge_wait")
-        return PASSES
     asked, = [m["id"] for m in b.up.record("in", "tools/call")
               if m["params"]["name"] == "bridge_wait"]
-    wait_for(lambda: asked in [m["params"]["requestId"] for m in b.up.record(
-        "in", "notifications/cancelled")], 5, "the upstream is told")
+    wait_for(lambda: asked in ended(b), 5, "the upstream is told")
     return PASSES

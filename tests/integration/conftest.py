@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import conf_served  # noqa: E402 (path first)
 import mcp  # noqa: E402
+import remote_server  # noqa: E402
 import schema  # noqa: E402
 import served  # noqa: E402
 import ways  # noqa: E402
@@ -119,6 +120,20 @@ def check(binary, tmp_path):
 
     run.folder, run.env = tmp_path, env
     return run
+
+
+@pytest.fixture
+def remote():
+    """remote(era, ...): a server beside the test, ended after it."""
+    running = []
+
+    def start(*args, **kw):
+        running.append(remote_server.RemoteServer(*args, **kw))
+        return running[-1]
+
+    yield start
+    for s in running:
+        s.close()
 
 
 @pytest.fixture(params=ways.WAYS)

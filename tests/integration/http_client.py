@@ -204,6 +204,14 @@ class Answer:
         self.events.append(event)
         return event
 
+    def next_beat(self, timeout=10.0):
+        """What comes when there is nothing to say; the event at the front is passed over."""
+        event = self.next_event(timeout)
+        if event.data == b"" and event is self.events[0]:
+            event = self.next_event(timeout)
+        assert event.data is None and event.comments == [b""], vars(event)
+        return event
+
     def piece(self, end):
         """One chunk, or None at the end; nothing is lost by a time-out."""
         if self.header("Transfer-Encoding") is None:
@@ -287,8 +295,10 @@ class Answer:
         assert m is None, m
 
     def quiet(self, for_ms=250):
-        """No message comes within a window."""
+        """No message comes within a window, nor perhaps a head."""
         end = time.monotonic() + for_ms / 1000
+        if not self.has_started(for_ms):
+            return
         while time.monotonic() < end:
             try:
                 event = self.next_event((end - time.monotonic()) / PATIENCE)

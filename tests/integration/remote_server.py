@@ -51,6 +51,7 @@ class RemoteServer:
         self.lock, self.gate = threading.Condition(), threading.Event()
         self.hang_ups = 0  # clients that left a call before its answer
         self.fail_next = []  # [(rpc method, status, body)]: answers in place of ours
+        self.odd = None  # odd(handler, request): true if it has answered in our place
         self.port = port
         self.open()
 
@@ -106,6 +107,8 @@ class RemoteServer:
                 pass
         with self.lock:
             self.lock.notify_all()
+            # Streams that outlived this would take the answers of the next life.
+            self.lock.wait_for(lambda: not self.queues, 5)
         self.thread.join(5)
 
     def reopen(self):
@@ -160,7 +163,7 @@ def serve(h, http):
             reply(h, 401, "text/plain", b"who are you", [(
                 "WWW-Authenticate", 'Bearer realm="tools", scope="read", '
                 'resource_metadata="https://tools.example/.well-known/x"')])
-        elif refuse_as_told(h, r):
+        elif refuse_as_told(h, r) or (s.odd and s.odd(h, r)):
             pass
         elif s.era == "sse":
             serve_sse(h, r)
@@ -366,11 +369,13 @@ def stream_of_nobody(h, r):
     drain_queue(h)
 
 
-def drain_queue(h, kind=None):
+def drain_queue(h, kind=None, endpoint=None):
     s, q = h.remote, []
     with s.lock:
         s.queues.append(q)
     try:
+        if endpoint:  # from then on there are answers
+            event(h, endpoint, "endpoint")
         while not s.closing:
             with s.lock:
                 s.lock.wait_for(lambda: q or s.closing, 0.2)
@@ -383,6 +388,7 @@ def drain_queue(h, kind=None):
     finally:
         with s.lock:
             s.queues.remove(q)
+            s.lock.notify_all()
 
 
 # -- 2026-07-28 ----------------------------------------------------------------------------
@@ -447,8 +453,7 @@ def serve_sse(h, r):
     s = h.remote
     if r.http == "GET" and r.path == "/sse":
         begin_stream(h)
-        event(h, "/messages?session=1", "endpoint")
-        drain_queue(h, "message")
+        drain_queue(h, "message", "/messages?session=1")
     elif r.http == "POST" and r.path.startswith("/messages"):
         reply(h, 202, "text/plain", b"Accepted")
         if "id" in r.msg:

@@ -27,7 +27,7 @@ class Served:
         self.check_schema, self.want_rc, self.proc = True, 0, None
         servers = {}
         for name, what in upstreams.items():
-            if "command" in what:
+            if "command" in what or "url" in what:
                 servers[name] = what
             else:
                 self.upstreams[name] = Upstream(folder, name, what)

@@ -2,11 +2,13 @@
 """Every primitive x both eras of the client x both of the upstream x both transports on
 either side: each cell of contrib/doc/bridging.md."""
 import itertools
+import subprocess
 
 import pytest
 
 from bridge import Bridge
 from bridge_cases import CASES
+from mcp import HERE, REPO
 
 ERAS, TRANSPORTS = ["legacy", "modern"], ["stdio", "http"]
 
@@ -28,3 +30,9 @@ def test_bridge(binary, tmp_path, client, upstream, front, back):
         assert got == {case.title: case.expected[pair] for case in CASES}
     finally:
         b.end()
+
+
+def test_the_page_is_the_table():
+    page = (REPO / "contrib" / "doc" / "bridging.md").read_bytes()
+    assert page == subprocess.run([HERE / "bridge_table"], check=True,
+                                  stdout=subprocess.PIPE).stdout

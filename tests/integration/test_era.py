@@ -36,7 +36,7 @@ def test_of_both_eras_the_modern_one_is_spoken(serve):
 
 
 def test_o_100_any_error_that_is_not_modern_means_legacy(each):
-    """Of the record: a child on stdio; one on HTTP is of a later version."""
+    """Of the record: a child on stdio; one on HTTP is in test_cases_remote."""
     codes = [-32601, -32602, -32600, -32000, -32603, -32700, 1]
     mv = each({"u%d" % i: {"tools": ["echo"], "on": {"server/discover": [["error", code]]}}
                for i, code in enumerate(codes)})
@@ -107,6 +107,22 @@ def test_a_late_discover_result_still_counts(serve):
     works(mv)
     sent = mv["alpha"].inputs("tools/call")[0].msg
     assert sent["params"]["_meta"][META + "protocolVersion"] == MODERN
+    assert len(mv["alpha"].starts()) == 1
+
+
+def test_a_process_that_takes_both_is_legacy(serve):
+    """Servers of both eras settle on what they were asked last."""
+    mv = serve(alpha={"era": "dual", "tools": ["echo"], "mcpvisor": {"probe_ms": 50},
+                      "on": {"server/discover": [["gate", "d"], ["default"]]}})
+    mv["alpha"].wait_input("server/discover")
+    mv.send("ping")
+    key = mv.send("tools/list")
+    mv["alpha"].wait_input("initialize")
+    mv["alpha"].open("d")
+    assert mv.answer(key).result["tools"]
+    works(mv)
+    assert "notifications/initialized" in methods(mv["alpha"])
+    assert "_meta" not in mv["alpha"].inputs("tools/call")[0].msg["params"]
     assert len(mv["alpha"].starts()) == 1
 
 

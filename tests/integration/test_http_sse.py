@@ -150,7 +150,11 @@ def test_what_newer_clients_find_there(old):
                                    "clientInfo": {"name": "x", "version": "1"}})
     # So that they go on to the GET, as backwards compatibility has it.
     assert c.post(hello, target="/sse").status == 405
-    assert c.http("DELETE", {}, target="/sse").status == 405
+    refused = c.http("DELETE", {}, target="/sse")
+    assert refused.status == 405
+    told = c.http("OPTIONS", {}, target="/sse")
+    assert told.header("Access-Control-Allow-Methods") == told.header("Allow") == (
+        refused.header("Allow"))
     # And those of old at the newer endpoint.
     assert c.http("GET", {"Accept": "text/event-stream"}).status == 405
     assert mv.legacy().tools() == ["alpha__echo", "alpha__hold"]

@@ -94,7 +94,7 @@ def test_o_056_the_upstream_sees_one_handshake(serve_http, connect, tmp_path):
 
 
 def test_o_058_initialized_comes_before_other_requests(each):
-    """Of the record: a child on stdio; one on HTTP is of a later version."""
+    """Of the record: a child on stdio; one on HTTP is in test_cases_remote."""
     strict = [["set", "on", {}], ["default"]]
     early = {m: [["error", -32002, "not initialized"]] for m in
              ("tools/list", "prompts/list", "resources/list", "resources/templates/list",

@@ -22,7 +22,7 @@ def good(mv):
 
 
 def test_o_052_a_command_that_is_not_there(each, quick):
-    """Remote ones that are closed or silent are of a later version; a child can be both."""
+    """Remote ones that are closed or silent are in test_cases_remote."""
     mv = each(alpha={"command": "/nonexistent"}, beta={"tools": ["echo"]},
               gamma={"command": "/bin/false"})
     good(mv)

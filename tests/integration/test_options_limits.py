@@ -179,8 +179,7 @@ def test_heartbeat_ms_and_commit_ms(serve_conf, era):
     assert answer.is_stream and time.monotonic() - start > 0.1
     beats = 0
     while beats < 3:
-        event = answer.next_event(5)
-        assert event.data is None and event.comments
+        answer.next_beat(5)
         beats += 1
     assert time.monotonic() - start > 0.25
     mv["alpha"].open("go")
@@ -199,8 +198,7 @@ def test_heartbeats_of_the_stream_of_a_session(serve_conf):
     stream = mv.legacy().get()
     start = time.monotonic()
     for _ in range(4):
-        event = stream.next_event(5)
-        assert event.data is None
+        stream.next_beat(5)
     assert time.monotonic() - start > 0.25
 
 

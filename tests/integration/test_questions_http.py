@@ -273,3 +273,12 @@ def test_word_of_a_url_reaches_whom_was_sent_there(serve_http):
     mv["alpha"].run(["notify", "notifications/elicitation/complete", '{"elicitationId":"e-1"}'])
     assert streams[0].next().params == {"elicitationId": "e-1"}
     streams[1].quiet(150)
+
+
+def test_a_session_with_an_open_question_does_not_survive_a_restart(serve_http, tmp_path):
+    mv = serve_http(alpha=asking(), state=str(tmp_path / "state"))
+    a, b = legacy(mv), legacy(mv)
+    b.tools()
+    next_request(a.start_call("alpha__ask", {}))
+    mv.restart()
+    assert (a.send("ping").status, b.send("ping").status) == (404, 200)

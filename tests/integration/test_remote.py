@@ -6,24 +6,10 @@ import re
 import pytest
 
 from conf_served import setting
-from remote_server import MODERN, RemoteServer
+from remote_server import MODERN
 from upstream import wait_for
 
 FRONTS = ["stdio", "http"]
-
-
-@pytest.fixture
-def remote():
-    """remote(era, ...): a server beside the test, ended after it."""
-    running = []
-
-    def start(*args, **kw):
-        running.append(RemoteServer(*args, **kw))
-        return running[-1]
-
-    yield start
-    for s in running:
-        s.close()
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ def timed_out(got, upstream="alpha"):
 
 @pytest.mark.parametrize("upstream", ["legacy", "modern"])
 def test_o_022_a_call_without_an_answer_ends_at_its_limit(each, upstream):
-    """Of the record: a child on stdio; one on HTTP is of a later version."""
+    """Of the record: a child on stdio; one on HTTP is in test_cases_remote."""
     mv = each(alpha={"era": upstream, "tools": ["echo", "hold"],
                      "calls": {"hold": HOLD}, "mcpvisor": {"call_ms": 300}})
     mv.ask("tools/list").result

@@ -11,7 +11,7 @@ def responses(up):
 
 @pytest.mark.parametrize("when", ["idle", "in a call"])
 def test_o_023_pings_are_answered_by_us(each, when):
-    """Of the record: a child on stdio; one on HTTP is of a later version."""
+    """Of the record: a child on stdio; one on HTTP is in test_cases_remote."""
     pings = []
     for key in (1, "p", 0, 2, "1", -5):
         pings += [["request", key, "ping"], ["expect", key, 2000]]

@@ -4,15 +4,19 @@
 
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { config, run, terminate } from './scenario.mjs';
+import { ANSWERS, CAPABILITIES, config, run, terminate } from './scenario.mjs';
 
 const MODES = { legacy: 'legacy', auto: 'auto', modern: { pin: '2026-07-28' } };
 
 const conf = config();
 const mode = process.argv[3];
 const era = mode === 'legacy' ? 'legacy' : 'modern';
-const client = new Client({ name: 'interop-client2', version: '1.0.0' },
-	{ versionNegotiation: { mode: MODES[mode] } });
+const client = new Client({ name: 'interop-client2', version: '1.0.0' }, {
+	versionNegotiation: { mode: MODES[mode] },
+	...(conf.servers && { capabilities: CAPABILITIES }),
+});
+for (const [method, answer] of Object.entries(conf.servers ? ANSWERS : {}))
+	client.setRequestHandler(method, (r) => answer(r.params));
 const transport = conf.url ?
 	new StreamableHTTPClientTransport(new URL(conf.url)) :
 	new StdioClientTransport({

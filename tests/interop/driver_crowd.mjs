@@ -27,9 +27,12 @@ async function* messages(reply) {
 	for await (const chunk of reply.body.pipeThrough(new TextDecoderStream())) {
 		const events = (rest + chunk).split('\n\n');
 		rest = events.pop();
-		for (const event of events)
-			if (event.startsWith('data: '))
-				yield event.slice('data: '.length);
+		for (const event of events) {
+			// one at the front may have nothing but an id
+			const data = /^data: (.+)$/m.exec(event);
+			if (data)
+				yield data[1];
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import contextlib
 
 import interop_steps as steps
 from mcp import ClientSession, types
+from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from pydantic import AnyUrl
 
@@ -81,15 +82,17 @@ class Client:
 
 
 @contextlib.asynccontextmanager
-async def opened(url):
+async def opened(url, old, answers):
     client = Client()
-    async with (streamable_http_client(url) as (read, write, session_id),
-                ClientSession(read, write, message_handler=client.on_message) as session):
+    async with ((sse_client if old else streamable_http_client)(url) as (read, write, *more),
+                ClientSession(read, write, message_handler=client.on_message,
+                              **answers) as session):
         client.session = session
-        client.session_id = session_id
+        client.session_id = more[0] if more else lambda: None
         client.hello = await session.initialize()
         yield client
 
 
 conf = steps.config()
-asyncio.run(steps.run(opened(conf["url"]), conf))
+answers = steps.answers(types) if "servers" in conf else {}
+asyncio.run(steps.run(opened(conf["url"], "sse" in conf, answers), conf))

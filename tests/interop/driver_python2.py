@@ -100,17 +100,18 @@ class Client:
 
 
 @contextlib.asynccontextmanager
-async def opened(url, mode):
+async def opened(url, mode, answers):
     client = Client(mode)
     async with httpx2.AsyncClient(
             timeout=httpx2.Timeout(30, read=300),
             event_hooks={"response": [client.on_response]}) as transport:
         async with mcp.Client(streamable_http_client(url, http_client=transport),
                               mode=MODES[mode],
-                              message_handler=client.on_message) as client.mcp:
+                              message_handler=client.on_message, **answers) as client.mcp:
             yield client
 
 
 warnings.simplefilter("ignore", mcp.MCPDeprecationWarning)
 conf = steps.config()
-asyncio.run(steps.run(opened(conf["url"], sys.argv[2]), conf))
+answers = steps.answers(types) if "servers" in conf else {}
+asyncio.run(steps.run(opened(conf["url"], sys.argv[2], answers), conf))

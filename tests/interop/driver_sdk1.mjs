@@ -3,10 +3,11 @@
 // Usage: node driver_sdk1.mjs CONFIG.json
 
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import * as types from '@modelcontextprotocol/sdk/types.js';
-import { config, pages, run, terminate } from './scenario.mjs';
+import { ANSWERS, CAPABILITIES, config, pages, run, terminate } from './scenario.mjs';
 
 const NOTICES = {
 	'notifications/resources/updated': types.ResourceUpdatedNotificationSchema,
@@ -14,20 +15,29 @@ const NOTICES = {
 	'notifications/message': types.LoggingMessageNotificationSchema,
 };
 
+const QUESTIONS = {
+	'sampling/createMessage': types.CreateMessageRequestSchema,
+	'elicitation/create': types.ElicitRequestSchema,
+	'roots/list': types.ListRootsRequestSchema,
+};
+
 const conf = config();
-const client = new Client({ name: 'interop-sdk1', version: '1.0.0' });
-const transport = conf.url ?
-	new StreamableHTTPClientTransport(new URL(conf.url)) :
-	new StdioClientTransport({
-		command: conf.command, args: conf.args, env: conf.env, stderr: 'inherit',
-	});
+const client = new Client({ name: 'interop-sdk1', version: '1.0.0' },
+	conf.servers && { capabilities: CAPABILITIES });
+for (const [method, schema] of Object.entries(conf.servers ? QUESTIONS : {}))
+	client.setRequestHandler(schema, (r) => ANSWERS[method](r.params));
+const transport = conf.sse ? new SSEClientTransport(new URL(conf.url)) :
+	conf.url ? new StreamableHTTPClientTransport(new URL(conf.url)) :
+		new StdioClientTransport({
+			command: conf.command, args: conf.args, env: conf.env, stderr: 'inherit',
+		});
 
 await run({
 	era: 'legacy',
 	label: 'sdk1',
 	connect: () => client.connect(transport),
 	close: () => client.close(),
-	terminate: conf.url && (() => terminate(transport, conf.url)),
+	terminate: conf.url && !conf.sse && (() => terminate(transport, conf.url)),
 	info: () => ({
 		server: client.getServerVersion(),
 		capabilities: client.getServerCapabilities(),

@@ -44,8 +44,7 @@ class Serve:
         size = self.log.stat().st_size if self.log.exists() else 0
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
-                self.argv() + ["--listen", f"127.0.0.1:{self.port}", "--listen",
-                               f"unix:{self.socket}"],
+                self.argv() + self.listen_args(),
                 env=self.run.environ(), stdin=subprocess.DEVNULL, stderr=log)
 
         def listening():
@@ -58,6 +57,9 @@ class Serve:
 
     def argv(self):
         return [self.run.command, "serve", "--mcp-json", str(self.run.mcp_json)]
+
+    def listen_args(self):
+        return ["--listen", f"127.0.0.1:{self.port}", "--listen", f"unix:{self.socket}"]
 
     @property
     def url(self):
@@ -122,8 +124,9 @@ class Answer:
             elif line.startswith(b"data:"):
                 data.append(line[5:].removeprefix(b" ").decode())
             elif not line and data:
-                yield "\n".join(data)
-                data = []
+                text, data = "\n".join(data), []
+                if text:  # else it has nothing but an id
+                    yield text
         assert not data, "an event without its end"
 
     def next(self):

@@ -18,6 +18,7 @@ import traceback
 import urllib.parse
 
 NOTICE_S = 10
+START_S = 20
 UPDATED = "notifications/resources/updated"
 CHANGED = "notifications/tools/list_changed"
 LOGGED = "notifications/message"
@@ -220,18 +221,135 @@ class Steps:
             yield "log", self.log
 
 
+class ServerSteps(Steps):
+    """What one of the servers of remote_tools.mjs is asked for; see scenario.mjs."""
+
+    def __init__(self, client, conf, server):
+        super().__init__(client, conf)
+        self.server = server
+        self.uri = f"interop-{server}://counter"
+
+    async def is_listed(self, name, kind="tools", member="name"):
+        end = time.monotonic() + START_S
+        while time.monotonic() < end:
+            listed = await self.client.lists[kind]()
+            if any(item[member] == name for item in listed[kind]):
+                return
+            await asyncio.sleep(0.1)
+
+    def tool(self, name, arguments=None):
+        return self.call(f"{self.server}__{name}", arguments or {})
+
+    async def greet(self):
+        return await self.tool("greet", {"name": self.client.label})
+
+    async def fail(self):
+        return await self.tool("fail", {"why": "no luck"})
+
+    async def count(self):
+        return await self.progress_of(f"{self.server}__count", {"to": 6})
+
+    async def prompt(self):
+        return await self.client.prompt(f"{self.server}__plan", {"language": "c"})
+
+    async def complete(self):
+        return await self.client.complete(f"{self.server}__plan", None, "language", "c")
+
+    async def read(self):
+        return await self.client.read(self.uri)
+
+    async def chat(self):
+        data = f"{self.client.label} {self.server}"
+        await self.client.set_level("debug")
+        await self.tool("chat", {"text": data})
+        return {"seen": await self.noticed(LOGGED, lambda p: p["data"] == data)}
+
+    async def ask(self, kind):
+        return await self.tool(f"ask_{kind}",
+                               {"text": f"{self.client.label} {self.server}"})
+
+    async def watch(self):
+        async with self.client.watch(uris=[self.uri]):
+            bumped = await self.tool("bump")
+            updated = await self.noticed(UPDATED, lambda p: p["uri"] == self.uri)
+        return {"updated": updated, "bumped": bumped}
+
+    async def grow(self):
+        async with self.client.watch(tools=True):
+            name = (await self.tool("grow"))["content"][0]["text"]
+            await self.noticed(CHANGED)
+            await self.is_listed(f"{self.server}__{name}")
+        return await self.tool(name)
+
+    async def slow(self):
+        outcome = await self.aborted(f"{self.server}__slow", {"tag": "x"})
+        end = time.monotonic() + NOTICE_S
+        while time.monotonic() < end:
+            given = (await self.tool("given_up"))["content"][0]["text"]
+            if given != "0":
+                break
+        return {**outcome, "given": given}
+
+    async def again(self):
+        return await self.tool("greet", {"name": "again"})
+
+    def body(self, step):
+        if step.startswith("ask_"):
+            return lambda: self.ask(step.removeprefix("ask_"))
+        return getattr(self, step)
+
+
+async def run_step(step, body):
+    try:
+        emit({"step": step, "ok": True, **plain(await body())})
+    except Exception as error:  # noqa: BLE001: the next step still runs
+        emit({"step": step, "ok": False, "error": describe(error),
+              "stack": traceback.format_exc()})
+
+
+async def run_servers(client, conf):
+    async def one(server, wanted):
+        steps = ServerSteps(client, conf, server)
+        await steps.is_listed(f"{server}__greet")
+        await steps.is_listed(steps.uri, "resources", "uri")
+        for step in wanted:
+            await run_step(f"{server}.{step}", steps.body(step))
+
+    await asyncio.gather(*(one(*item) for item in conf["servers"].items()))
+
+
+def answers(types):
+    """How a client answers: callbacks for sampling, elicitation and roots, by keyword."""
+    async def sample(context, params):
+        text = "model: " + params.messages[0].content.text
+        return types.CreateMessageResult(
+            model="interop", role="assistant",
+            content=types.TextContent(type="text", text=text))
+
+    async def elicit(context, params):
+        if getattr(params, "mode", "form") == "url":
+            return types.ElicitResult(action="accept")
+        return types.ElicitResult(action="accept",
+                                  content={"answer": "form: " + params.message})
+
+    async def roots(context):
+        return types.ListRootsResult(roots=[types.Root(uri="file:///srv/interop")])
+
+    return {"sampling_callback": sample, "elicitation_callback": elicit,
+            "list_roots_callback": roots}
+
+
 async def run(opened, conf):
     """Everything, in order; OPENED is a context manager that gives the adapter."""
     begin = time.monotonic()
     async with contextlib.AsyncExitStack() as stack:
         client = await stack.enter_async_context(opened)
         emit({"step": "connect", "ok": True})
-        for step, body in Steps(client, conf).all():
-            try:
-                emit({"step": step, "ok": True, **plain(await body())})
-            except Exception as error:  # noqa: BLE001: the next step still runs
-                emit({"step": step, "ok": False, "error": describe(error),
-                      "stack": traceback.format_exc()})
+        if "servers" in conf:
+            await run_servers(client, conf)
+        else:
+            for step, body in Steps(client, conf).all():
+                await run_step(step, body)
         session = client.session_id()
         begin = time.monotonic()
     emit({"step": "close", "ok": True, "ms": (time.monotonic() - begin) * 1000})

@@ -12,6 +12,7 @@ import { existsSync, readFileSync } from 'node:fs';
 
 const REQUEST_MS = 30000;
 const NOTICE_MS = 10000;
+const START_MS = 20000;
 const OPTIONS = { timeout: REQUEST_MS };
 
 function emit(line) {
@@ -206,6 +207,108 @@ function steps(client, config) {
 	};
 }
 
+// What one of the servers of remote_tools.mjs is asked for, in order.
+function stepsOf(client, server, notices) {
+	const uri = `interop-${server}://counter`;
+	const call = (tool, args, options = {}) => client.callTool(
+		{ name: `${server}__${tool}`, arguments: args }, { ...OPTIONS, ...options });
+	const seen = (method, match) => waitFor(
+		() => notices.find((n) => n.method === method && match(n.params ?? {})), method);
+	const ask = (kind) => () => call(`ask_${kind}`, { text: `${client.label} ${server}` });
+
+	return {
+		greet: () => call('greet', { name: client.label }),
+		fail: () => call('fail', { why: 'no luck' }),
+		count: async () => {
+			const progress = [];
+			const result = await call('count', { to: 6 },
+				{ onprogress: (p) => progress.push(p) });
+			return { progress, result };
+		},
+		prompt: () => client.getPrompt(
+			{ name: `${server}__plan`, arguments: { language: 'c' } }, OPTIONS),
+		complete: () => client.complete({
+			ref: { type: 'ref/prompt', name: `${server}__plan` },
+			argument: { name: 'language', value: 'c' },
+		}, OPTIONS),
+		read: () => client.readResource({ uri }, OPTIONS),
+		chat: async () => {
+			const data = `${client.label} ${server}`;
+			await client.setLevel('debug');
+			await call('chat', { text: data });
+			return { seen: await seen('notifications/message', (p) => p.data === data) };
+		},
+		ask_form: ask('form'),
+		ask_url: ask('url'),
+		ask_model: ask('model'),
+		ask_roots: ask('roots'),
+		watch: async () => {
+			const end = await client.watch({ uris: [uri] });
+			const bumped = await call('bump', {});
+			const updated = await seen('notifications/resources/updated',
+				(p) => p.uri === uri);
+			await end();
+			return { updated, bumped };
+		},
+		grow: async () => {
+			const end = await client.watch({ tools: true });
+			const name = (await call('grow', {})).content[0].text;
+			await seen('notifications/tools/list_changed', () => true);
+			await isListed(client, `${server}__${name}`);
+			await end();
+			return call(name, {});
+		},
+		slow: async () => {
+			const outcome = await abortedCall(client, `${server}__slow`, { tag: 'x' },
+				() => true);
+			let given;
+			for (const till = Date.now() + NOTICE_MS; Date.now() < till;) {
+				given = (await call('given_up', {})).content[0].text;
+				if (given !== '0')
+					break;
+			}
+			return { ...outcome, given };
+		},
+		again: () => call('greet', { name: 'again' }),
+	};
+}
+
+async function isListed(client, name, list = 'tools', member = 'name') {
+	for (const till = Date.now() + START_MS; Date.now() < till;) {
+		if ((await client.lists[list]())[list].some((item) => item[member] === name))
+			return;
+		await new Promise((resolve) => setTimeout(resolve, 100));
+	}
+}
+
+// All servers at once: no answer may reach another's call.
+async function runServers(client, config) {
+	const notices = [];
+
+	for (const method of [
+		'notifications/resources/updated',
+		'notifications/tools/list_changed',
+		...(client.era === 'legacy' ? ['notifications/message'] : []),
+	])
+		client.on(method, (n) => notices.push({ method, params: n.params }));
+	await Promise.all(Object.entries(config.servers).map(async ([server, wanted]) => {
+		const all = stepsOf(client, server, notices);
+		await isListed(client, `${server}__greet`);
+		await isListed(client, `interop-${server}://counter`, 'resources', 'uri');
+		for (const step of wanted)
+			await runStep(`${server}.${step}`, all[step]);
+	}));
+}
+
+async function runStep(step, body) {
+	const begin = Date.now();
+	try {
+		emit({ step, ok: true, ...await body(), ms: Date.now() - begin });
+	} catch (e) {
+		emit({ step, ok: false, error: describeError(e), stack: e?.stack });
+	}
+}
+
 // Runs everything, in order; a step that fails never stops the next one.
 export async function run(client, config) {
 	const begin = Date.now();
@@ -216,13 +319,11 @@ export async function run(client, config) {
 		process.exit(1);
 	}
 	emit({ step: 'connect', ok: true, ms: Date.now() - begin });
-	for (const [step, body] of Object.entries(steps(client, config))) {
-		try {
-			emit({ step, ok: true, ...await body() });
-		} catch (e) {
-			emit({ step, ok: false, error: describeError(e), stack: e?.stack });
-		}
-	}
+	if (config.servers)
+		await runServers(client, config);
+	else
+		for (const [step, body] of Object.entries(steps(client, config)))
+			await runStep(step, body);
 	const closing = Date.now();
 	await client.close();
 	emit({ step: 'close', ok: true, ms: Date.now() - closing });
@@ -256,6 +357,18 @@ export async function terminate(transport, url) {
 	await reply.text();
 	return { session, status: reply.status };
 }
+
+// What clients can be asked, and how they answer.
+export const CAPABILITIES = { sampling: {}, elicitation: { form: {}, url: {} }, roots: {} };
+export const ANSWERS = {
+	'sampling/createMessage': (params) => ({
+		model: 'interop', role: 'assistant',
+		content: { type: 'text', text: `model: ${params.messages[0].content.text}` },
+	}),
+	'elicitation/create': (params) => params.mode === 'url' ? { action: 'accept' } :
+		{ action: 'accept', content: { answer: `form: ${params.message}` } },
+	'roots/list': () => ({ roots: [{ uri: 'file:///srv/interop' }] }),
+};
 
 export function config() {
 	return JSON.parse(readFileSync(process.argv[2], 'utf8'));

@@ -245,13 +245,19 @@ def test_ping_and_log_of_legacy_clients(client):
     assert params["level"] in params["data"].lower()
 
 
-def test_upstreams_see_no_client_capability(client):
+# Of a daemon, before it is known who will ask: what clients may have; never roots.
+SHARED = {"elicitation": {"form": {}, "url": {}}, "sampling": {"context": {}, "tools": {}}}
+
+
+def test_upstreams_see_what_they_may_ask(client):
+    """These clients can answer nothing."""
     assert client["connect"]["ok"]
+    declared = SHARED if hasattr(client, "stopped") else {}
     for name in ("everything", "filesystem", "memory", "sequential-thinking"):
         told = client.run.told(name)
         first = [m for m in told if m.get("method") == "initialize"]
         assert len(first) == 1
-        assert first[0]["params"]["capabilities"] == {}
+        assert first[0]["params"]["capabilities"] == declared
         done = [m for m in told if m.get("method") == "notifications/initialized"]
         assert len(done) == 1
     for message in client.run.told("modern"):

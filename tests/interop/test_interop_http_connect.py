@@ -35,7 +35,7 @@ from test_interop_clients import (  # noqa: F401
     test_resource_updates,
     test_says_who_it_is,
     test_unknown_tool_is_32602,
-    test_upstreams_see_no_client_capability,
+    test_upstreams_see_what_they_may_ask,
 )
 
 CLIENTS = (

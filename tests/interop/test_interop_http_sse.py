@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: MIT
+"""The clients' HTTP+SSE of 2024-11-05: what holds on stdio holds here as well."""
+
+import os
+
+import pytest
+
+from interop_driver import ClientRun
+from interop_env import NODE
+from interop_http import Serve
+from interop_python import python_with
+# collected here too, with the client of this module
+from test_interop_clients import (  # noqa: F401
+    test_a_cancel_goes_to_its_owner_alone,
+    test_a_failed_tool_is_a_result,
+    test_calls_everything,
+    test_calls_filesystem,
+    test_calls_memory,
+    test_calls_modern,
+    test_calls_sequential_thinking,
+    test_cancels_a_call_of_a_legacy_server,
+    test_cancels_a_call_of_the_modern_server,
+    test_completes_arguments,
+    test_connects,
+    test_gets_prompts,
+    test_list_changes,
+    test_lists_merged_prompts,
+    test_lists_merged_resources,
+    test_lists_merged_templates,
+    test_lists_merged_tools,
+    test_ping_and_log_of_legacy_clients,
+    test_progress_comes_in_order_before_the_result,
+    test_progress_of_calls_at_once_is_not_mixed_up,
+    test_reads_by_template,
+    test_reads_resources,
+    test_resource_updates,
+    test_unknown_prompt_is_32602,
+    test_unknown_tool_is_32602,
+)
+from test_interop_http_clients import test_the_daemon_ends_and_leaves_nothing  # noqa: F401
+
+# label, package of Python's, driver
+CLIENTS = (
+    ("sdk1", None, "driver_sdk1.mjs"),
+    ("python1", "mcp1", "driver_python1.py"),
+)
+
+
+class OldServe(Serve):
+    """With HTTP+SSE beside the endpoint, which the command line cannot say."""
+
+    def argv(self):
+        conf = self.run.folder / "sse.conf"
+        conf.write_text(f'mcp_servers = ["{self.run.mcp_json}"];\n'
+                        f'listen = ( {{ address = "127.0.0.1:{self.port}"; '
+                        f'sse_path = "/sse"; }}, {{ address = "unix:{self.socket}"; }} );\n')
+        return [self.run.command, "serve", "--conf", str(conf), "--socket", ""]
+
+    def listen_args(self):
+        return []
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.port}/sse"
+
+
+@pytest.fixture(scope="module", params=CLIENTS, ids=[c[0] for c in CLIENTS])
+def client(request, make_run):
+    label, package, driver = request.param
+    program, reason = python_with(package) if package else (NODE, None)
+    if program is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    run = make_run(f"sse-{label}")
+    with OldServe(run) as server:
+        done = ClientRun(label, "legacy", [driver], run, {"url": server.url, "sse": True},
+                         program)
+        done.stopped = server.stop()
+    done.left = run.left()
+    return done
+
+
+def test_resource_not_found(client):
+    assert client["read_unknown"]["error"]["code"] == -32002
+
+
+def test_close_is_quick(client):
+    assert client["close"]["ms"] < 2000
+    assert client.status == 0
