@@ -106,13 +106,15 @@ bool http_link_has_session(const struct http_link *k);
 
 /* Sends one message given in pieces (copied). id: of a request, which gets its answer, or
  * on_failed; 0: of a notification or response. is_initialize: the session id is taken
- * from its answer. lines: header lines for this message alone (copied), each "Name:
- * value" and NUL, an empty one at the end; NULL: none. MV_BUSY: over out_max; MV_CLOSED:
- * HTTP+SSE without its stream; MV_AUTH: put_headers; MV_NOMEM, also if libcurl cannot be
- * loaded: nothing was sent. */
+ * from its answer. is_apart: of no session: without its id and revision, and a 404 says
+ * nothing of it. lines: header lines for this message alone (copied), each "Name:
+ * value" and NUL, an empty one at the end; NULL: none. MV_BUSY: over out_max, or too many
+ * that are no requests; MV_CLOSED: HTTP+SSE without its stream; MV_AUTH: put_headers;
+ * MV_NOMEM, also if libcurl cannot be loaded: nothing was sent. */
 struct http_message {
 	uint64_t id;
 	bool is_initialize;
+	bool is_apart;
 	const char *lines;
 };
 enum mv_err http_link_send(struct http_link *k, const struct http_message *what,

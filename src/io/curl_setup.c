@@ -13,6 +13,7 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define JOINED_MAX (16u * 1024)
@@ -30,6 +31,9 @@ static const struct {
     {CURLOPT_TCP_KEEPIDLE, 60},
     {CURLOPT_TCP_KEEPINTVL, 30},
     {CURLOPT_SUPPRESS_CONNECT_HEADERS, 1},
+    /* Many servers (node, uvicorn, Apache) close what idles for 5 s, and a POST that
+     * meets such an end cannot be sent again. */
+    {CURLOPT_MAXAGE_CONN, 3},
     /* Addresses that were handed over stay until others take their place. */
     {CURLOPT_DNS_CACHE_TIMEOUT, -1},
 };
@@ -254,12 +258,32 @@ transfer_set_method(struct transfer *t, enum transfer_method m)
 	}
 }
 
+/* Of a pipe that nobody writes to, the library's open would not return. */
+static void
+transfer_check_files(struct transfer *t, const struct transfer_opts *o)
+{
+	const struct {
+		const char *path, *refusal;
+	} files[] = {
+	    {o->ca_file, "its ca_file is not a regular file"},
+	    {o->cert_file, "its cert_file is not a regular file"},
+	    {o->key_file, "its key_file is not a regular file"},
+	};
+	struct stat st;
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		if (files[i].path && stat(files[i].path, &st) == 0 &&
+		    !S_ISREG(st.st_mode))
+			t->refusal = files[i].refusal;
+}
+
 static void
 transfer_set_tls(struct transfer *t, const struct transfer_opts *o)
 {
 	const struct curl_lib *lib = t->c->lib;
 	const char *bundle = o->ca_file;
 
+	transfer_check_files(t, o);
 	if (bundle)
 		(void)lib->easy_setopt(t->easy, CURLOPT_CAINFO, bundle);
 	else

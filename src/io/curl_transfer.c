@@ -155,6 +155,11 @@ transfer_done(struct transfer *t, CURLcode result)
 		err = sent_us > 0 ? MV_CLOSED : MV_UNREACHABLE;
 	else if (!t->has_head)
 		err = MV_CLOSED;
+	/* It would send the body again, which it may not (on_seek). */
+	if (result == CURLE_SEND_FAIL_REWIND) {
+		err = MV_CLOSED;
+		why = "the kept connection was closed before an answer came";
+	}
 	if (err == MV_UNREACHABLE)
 		resolver_forget(t->c->resolver, t->via.host);
 	if (!why)

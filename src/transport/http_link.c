@@ -12,6 +12,7 @@
 
 #include "http_link_priv.h"
 
+#include "mcpvisor/caps.h"
 #include "mcpvisor/mem.h"
 
 #include <string.h>
@@ -181,7 +182,7 @@ http_link_start(
 	if (what->id && k->mode == HTTP_MODE_STREAMABLE &&
 	    !idmap_put(k->requests, what->id, x))
 		return MV_NOMEM;
-	if (!k->is_lost || what->is_initialize)
+	if (!k->is_lost || what->is_initialize || what->is_apart)
 		return talk_start(x);
 	talk_set(x, TALK_ST_HELD, "no session");
 	return MV_OK;
@@ -201,9 +202,13 @@ http_link_send(
 		len += iov[i].iov_len;
 	if (len > k->o.out_max || k->pending > k->o.out_max - len)
 		return MV_BUSY;
+	/* Bytes alone are no bound: an answer to a ping has few, its connection many. */
+	if (!what->id && k->n_notes >= CAP_HTTP_NOTES)
+		return MV_BUSY;
 	x = talk_new(k, what->id ? TALK_REQUEST : TALK_NOTE);
 	x->id = what->id;
 	x->is_initialize = what->is_initialize;
+	x->is_apart = what->is_apart;
 	x->body_len = len;
 	err = http_link_start(x, what, iov, n);
 	if (err != MV_OK)
@@ -259,6 +264,7 @@ http_link_end_session(
 		return;
 	}
 	x = talk_new(k, TALK_DELETE);
+	x->session = mem_xstrndup(k->session.data, k->session.len);
 	k->on_ended = done;
 	k->ended_arg = arg;
 	err = talk_start(x);

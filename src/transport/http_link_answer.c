@@ -9,13 +9,17 @@
  */
 #include "http_link_priv.h"
 
+#include "mcpvisor/clock.h"
 #include "mcpvisor/log.h"
 #include "mcpvisor/mem.h"
 
 #include <limits.h>
 #include <string.h>
+#include <strings.h>
 
 #define REDIRECTS_MAX 5
+/* Between two times that we believe a 400 to be about the session. */
+#define DOUBT_MS 3000
 /* Of the other side's words in a text of ours. */
 #define SHOWN_BYTES 200
 
@@ -37,6 +41,14 @@ talk_is_success(const struct http_talk *x)
 	return x->status >= 200 && x->status < 300;
 }
 
+static bool
+text_is_visible(const char *s)
+{
+	while (*s > ' ' && *s <= '~')
+		s++;
+	return *s == '\0';
+}
+
 static void
 talk_take_session(struct http_talk *x, const char *id)
 {
@@ -45,10 +57,9 @@ talk_take_session(struct http_talk *x, const char *id)
 	buf_reset(&k->session);
 	if (id)
 		buf_add_str(&k->session, id);
-	/* Too long to be kept, it is none: the server will say so. */
-	if (k->session.len > 0 && !buf_cstr(&k->session))
-		buf_reset(&k->session);
-	if (k->session.err != MV_OK)
+	/* Too long to be kept, or with what no id may have, it is none: the server will
+	 * say so. */
+	if (!buf_cstr(&k->session) || !text_is_visible(k->session.data))
 		buf_reset(&k->session);
 	k->session_no++;
 	k->is_lost = k->has_no_stream = false;
@@ -100,7 +111,8 @@ talk_judge(struct http_talk *x, const char *type)
 static bool
 talk_may_repeat(const struct http_talk *x)
 {
-	return x->status == 404 || (x->status >= 300 && x->status < 400);
+	return x->status == 400 || x->status == 404 ||
+	       (x->status >= 300 && x->status < 400);
 }
 
 void
@@ -126,6 +138,7 @@ talk_on_head(struct http_talk *x, const struct transfer_head *h)
 	if (x->kind == TALK_NOTE && talk_is_success(x)) {
 		/* Whatever becomes of the rest. */
 		x->is_answered = true;
+		timer_set(&x->timer, DRAIN_MS);
 		if (x->link->cb.on_note_taken)
 			x->link->cb.on_note_taken(x->link->arg);
 	}
@@ -285,6 +298,7 @@ end_missing(struct http_talk *x)
 		talk_catch_up(x);
 		return;
 	}
+	talk_hang_up(x);
 	talk_set(x, TALK_ST_HELD, "session lost");
 	if (is_first) {
 		k->is_lost = k->is_renewing = true;
@@ -296,12 +310,47 @@ end_missing(struct http_talk *x)
 		talk_fail(x, MV_CLOSED, "the session ended, and the stream with it");
 }
 
+static bool
+talk_body_has(const struct http_talk *x, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (size_t i = 0; i + n <= x->in.len; i++) {
+		if (strncasecmp(x->in.data + i, word, n) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Many servers say so, and not 404, that they do not know a session (any more). */
+static void
+end_bad_request(struct http_talk *x)
+{
+	struct http_link *k = x->link;
+	uint64_t now = clock_now_ms();
+
+	if (talk_is_just_missing(x) ||
+	    (!talk_body_has(x, "session") && !talk_body_has(x, "not initialized"))) {
+		end_refused(x);
+		return;
+	}
+	if (x->session_no == k->session_no && !k->is_renewing) {
+		if (k->doubted_ms != 0 && now - k->doubted_ms < DOUBT_MS) {
+			end_refused(x);
+			return;
+		}
+		k->doubted_ms = now;
+	}
+	end_missing(x);
+}
+
 static const struct talk_status_row {
 	int lo, hi;
 	void (*end)(struct http_talk *x);
 } talk_statuses[] = {
     {200, 299, end_success},
     {300, 399, end_redirect},
+    {400, 400, end_bad_request},
     {401, 401, end_unauthorized},
     {403, 403, end_unauthorized},
     {404, 404, end_missing},
@@ -326,7 +375,7 @@ talk_on_end(struct http_talk *x, enum mv_err err, const char *text)
 {
 	const struct talk_status_row *row = talk_statuses;
 
-	if (x->kind == TALK_DELETE) {
+	if (x->kind == TALK_DELETE && !talk_may_follow(x)) {
 		talk_finish(x);
 		return;
 	}

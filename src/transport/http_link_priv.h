@@ -59,7 +59,9 @@ struct http_talk {
 	unsigned session_no; /* the session it was sent with */
 	bool has_session;
 	bool is_initialize;
+	bool is_apart;	  /* as http_message has it */
 	bool is_resuming; /* a request, by GET */
+	char *session;	  /* the one that it ends; NULL: that of the link */
 
 	/* The answer. */
 	bool is_answered; /* a response to id has come, or a note was taken */
@@ -98,6 +100,7 @@ struct http_link {
 	unsigned session_no; /* moved with each initialize, and when it is forgotten */
 	bool is_lost;	     /* the server does not know it, and there is no new one */
 	bool is_renewing;    /* from then on until http_link_renew */
+	uint64_t doubted_ms; /* when a 400 was taken for a word on it; 0: never */
 
 	struct http_talk *talks, **talks_tail; /* in the order of their messages */
 	struct idmap *requests;		       /* by id: those that can be cancelled */
@@ -109,6 +112,7 @@ struct http_link {
 	void *ended_arg;
 
 	size_t pending;	      /* bytes of bodies that are kept */
+	unsigned n_notes;     /* talks of that kind */
 	struct json_msg json; /* of the message at hand */
 };
 

@@ -26,6 +26,8 @@
 #define URL_BYTES     8192
 #define HEADERS_MAX   256
 #define FAILURE_BYTES 1536
+/* A server has taken a notification by then, or never will. */
+#define NOTE_MS 30000
 
 static const char *const talk_state_names[] = {
 #define X(id, name) name,
@@ -115,13 +117,16 @@ static void
 put_session(struct http_talk *x, struct buf *b)
 {
 	struct http_link *k = x->link;
+	const char *id = x->session;
 
 	x->has_session = false;
 	x->session_no = k->session_no;
-	if (x->is_initialize || k->mode == HTTP_MODE_SSE)
+	if (x->is_initialize || x->is_apart || k->mode == HTTP_MODE_SSE)
 		return;
-	if (k->session.len > 0) {
-		put_line(b, "Mcp-Session-Id", buf_cstr(&k->session));
+	if (!id && k->session.len > 0)
+		id = buf_cstr(&k->session);
+	if (id) {
+		put_line(b, "Mcp-Session-Id", id);
 		x->has_session = true;
 	}
 }
@@ -138,7 +143,7 @@ put_headers(struct http_talk *x, struct buf *b)
 	if (row->accept)
 		put_line(b, "Accept", row->accept);
 	put_session(x, b);
-	if (k->revision[0] != '\0' && !x->is_initialize)
+	if (k->revision[0] != '\0' && !x->is_initialize && !x->is_apart)
 		put_line(b, "MCP-Protocol-Version", k->revision);
 	if (talk_last_id(x)[0] != '\0')
 		put_line(b, "Last-Event-ID", talk_last_id(x));
@@ -233,6 +238,9 @@ talk_start(struct http_talk *x)
 	/* Among them are secrets. */
 	mem_free_secret(lines.data, lines.cap);
 	talk_forget_answer(x);
+	/* Nobody else has an eye on it. */
+	if (x->kind == TALK_NOTE)
+		timer_set(&x->timer, NOTE_MS);
 	x->start_err = err;
 	talk_set(x, err == MV_OK ? TALK_ST_SENT : TALK_ST_NEW, mv_err_reason(err));
 	return err;
@@ -263,7 +271,9 @@ on_due(void *arg)
 
 	MCPVISOR_ASSERT(x->magic == HTTP_TALK_MAGIC);
 	x->start_err = MV_OK;
-	if (x->state != TALK_ST_WAIT) /* enough of draining, or of waiting for DELETE */
+	if (x->state != TALK_ST_WAIT && x->kind == TALK_NOTE && !x->is_answered)
+		talk_fail(x, MV_CLOSED, "no answer in time");
+	else if (x->state != TALK_ST_WAIT) /* of draining, or waiting for DELETE */
 		talk_finish(x);
 	else if (err == MV_OK)
 		talk_again(x);
@@ -284,6 +294,7 @@ talk_new(struct http_link *k, enum talk_kind kind)
 	x->prev = k->talks_tail;
 	*k->talks_tail = x;
 	k->talks_tail = &x->next;
+	k->n_notes += kind == TALK_NOTE;
 	timer_init(&x->timer, k->loop, on_due, x);
 	buf_init(&x->url, URL_BYTES);
 	return x;
@@ -303,7 +314,9 @@ talk_drop_body(struct http_talk *x)
 void
 talk_hang_up(struct http_talk *x)
 {
-	timer_clear(&x->timer);
+	/* The end of a session has one limit, wherever it is sent to. */
+	if (x->kind != TALK_DELETE)
+		timer_clear(&x->timer);
 	if (x->transfer)
 		transfer_cancel(x->transfer);
 	x->transfer = NULL;
@@ -320,6 +333,7 @@ on_destroy(void *p)
 	if (x->events)
 		sse_fini(x->events);
 	mem_free(x->events);
+	mem_free(x->session);
 	buf_fini(&x->url);
 	mem_free(x);
 }
@@ -335,6 +349,7 @@ talk_end(struct http_talk *x)
 	timer_fini(&x->timer);
 	talk_drop_body(x);
 	talk_set(x, TALK_ST_OVER, "");
+	k->n_notes -= x->kind == TALK_NOTE;
 	*x->prev = x->next;
 	if (x->next)
 		x->next->prev = x->prev;

@@ -63,7 +63,8 @@ legacy_on_watched(void *arg, const struct outcome *o)
 
 	if (w->settled) {
 		if (refused)
-			LOG_WARNING("upstream", "subscription not renewed", "uri=%s",
+			LOG_LIMITED(LOG_LV_WARNING, "upstream",
+			    "subscription not renewed", "uri=%s",
 			    LOG_ESC(w->uri.p, w->uri.n));
 		return;
 	}

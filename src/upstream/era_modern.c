@@ -51,8 +51,7 @@ modern_put_kept(const struct upstream_call *c, uint64_t id, struct buf *out)
 }
 
 static void
-modern_put_meta(
-    struct upstream *u, const struct upstream_call *c, uint64_t id, struct buf *out)
+modern_put_meta(const struct upstream_call *c, uint64_t id, struct buf *out)
 {
 	struct jtext info = jtext_of(c->base, c->json->slot[JSON_M_CLIENT_INFO]);
 	struct jtext caps = jtext_of(c->base, c->json->slot[JSON_M_CLIENT_CAPS]);
@@ -61,7 +60,8 @@ modern_put_meta(
 	buf_add_char(out, '{');
 	upstream_put_modern_meta(out, info.n ? info : c->client_info,
 	    jtext_type(caps) == '{' ? caps : c->client_caps);
-	if (c->level != MCP_LV_MAX && u->caps.logging) {
+	/* Servers log without having declared it; one that does not, takes no notice. */
+	if (c->level != MCP_LV_MAX) {
 		buf_add_str(out, ",\"io.modelcontextprotocol/logLevel\":\"");
 		buf_add_str(out, mcp_level_text(c->level));
 		buf_add_char(out, '"');
@@ -80,13 +80,14 @@ modern_edit_params(struct upstream *u, const struct upstream_call *c, uint64_t i
 	struct json_iter it;
 	struct jtext key, value;
 
+	(void)u;
 	if (meta.len != 0) {
-		modern_put_meta(u, c, id, scratch);
+		modern_put_meta(c, id, scratch);
 		json_edit_add(ed, meta.off, meta.len, scratch->data, scratch->len);
 		return NULL;
 	}
 	buf_add_str(scratch, params.len ? "\"_meta\":" : "{\"_meta\":");
-	modern_put_meta(u, c, id, scratch);
+	modern_put_meta(c, id, scratch);
 	if (params.len == 0) {
 		buf_add_char(scratch, '}');
 		return buf_cstr(scratch);
@@ -271,7 +272,8 @@ listen_lost(struct upstream *u, const struct mlisten *l)
 static bool
 listen_is_cut(const struct outcome *o)
 {
-	return o->err == MV_CLOSED || o->err == MV_HTTP || o->err == MV_UNREACHABLE;
+	return o->err == MV_CLOSED || o->err == MV_HTTP || o->err == MV_UNREACHABLE ||
+	       o->err == MV_NOMEM;
 }
 
 /* A listen ended. Cleanly or not, what it watched has to be watched again. */

@@ -10,6 +10,7 @@
 #include "mcpvisor/caps.h"
 #include "mcpvisor/clock.h"
 #include "mcpvisor/mem.h"
+#include "mcpvisor/metrics.h"
 
 #include <string.h>
 
@@ -49,8 +50,7 @@ question_take(
 {
 	q->cb = cb;
 	q->arg = arg;
-	if (req != NULL)
-		q->ops->on_taken(q, req);
+	q->ops->on_taken(q, req);
 }
 
 void
@@ -67,6 +67,7 @@ question_refuse(struct question *q, int code, const char *message)
 	struct iovec iov = {no_memory, sizeof(no_memory) - 1};
 	struct buf b;
 
+	metrics_add(METRIC_QUESTIONS_REFUSED, 1);
 	buf_init(&b, CAP_MESSAGE_BYTES);
 	buf_addf(&b, "{\"code\":%d,\"message\":", code);
 	json_put_string(&b, message, strlen(message));

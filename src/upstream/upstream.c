@@ -5,6 +5,7 @@
  *   DOWN --up--> PROBE --timer--> BOTH ----> READY --down--> DOWN
  *     |            |  refused        |         |  idle
  *     +--> INIT <--+                 +--> LATE +--> ASLEEP --use--> WAKING --up--> PROBE
+ *                                    +--> AGREED
  *
  * Owns: the child, the link, the lists and every request in flight.
  * Driven by: callbacks of child and link, its timers, and the gateway.
@@ -24,6 +25,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+/* The answer to initialize follows that to discover, or does not come at all. */
+#define AGREE_MS 1000
 
 static const char *const state_names[] = {
 #define X(id, name) [UPSTREAM_ST_##id] = name,
@@ -141,6 +145,21 @@ st_modern(struct upstream *u)
 {
 	(void)upstream_drop(&u->init);
 	st_ready(u, &era_modern, ERA_MODERN);
+}
+
+/* Both are on their way to one process, and its answer to initialize comes next. If it
+ * takes that as well, it is legacy from then on: servers of both eras settle on one. */
+static void
+st_agree(struct upstream *u)
+{
+	if (u->kind->is_remote || u->init_waits || u->conf->era == ERA_MODERN) {
+		st_modern(u);
+		return;
+	}
+	upstream_forget(&u->discover);
+	u->known_era = ERA_MODERN; /* if it dies of initialize, the next is spared that */
+	timer_set(&u->probe_timer, AGREE_MS);
+	upstream_set_state(u, UPSTREAM_ST_AGREED, "discover_ok");
 }
 
 static void
@@ -368,9 +387,10 @@ static void (*const table[UPSTREAM_ST_MAX][UPSTREAM_EV_MAX])(struct upstream *) 
 	/*                         up   d_ok    d_legacy    d_bad     i_ok    i_bad     renew      probe  start  down      gone    excused  park    sleep  wake    restart */
 	[UPSTREAM_ST_DOWN]   = ROW(up,  bug,    bug,        bug,      bug,    bug,      bug,       bug,   bug,   no_start, bug,    bug,     park,   sleep, start,  start),
 	[UPSTREAM_ST_PROBE]  = ROW(bug, modern, initialize, fail,     bug,    bug,      bug,       both,  slow,  down,     down,   excused, bug,    bug,   ignore, restart),
-	[UPSTREAM_ST_BOTH]   = ROW(bug, modern, init_alone, fail,     legacy, late,     init_lost, bug,   slow,  down,     down,   excused, bug,    bug,   ignore, restart),
+	[UPSTREAM_ST_BOTH]   = ROW(bug, agree,  init_alone, fail,     legacy, late,     init_lost, bug,   slow,  down,     down,   excused, bug,    bug,   ignore, restart),
 	[UPSTREAM_ST_INIT]   = ROW(bug, bug,    bug,        bug,      legacy, init_bad, init_lost, bug,   slow,  down,     down,   bug,     bug,    bug,   ignore, restart),
 	[UPSTREAM_ST_LATE]   = ROW(bug, modern, fail,       fail,     bug,    bug,      bug,       bug,   slow,  down,     down,   bug,     bug,    bug,   ignore, restart),
+	[UPSTREAM_ST_AGREED] = ROW(bug, bug,    bug,        bug,      legacy, modern,   bug,       modern, slow, down,     down,   bug,     bug,    bug,   ignore, restart),
 	[UPSTREAM_ST_READY]  = ROW(bug, bug,    bug,        bug,      ignore, ignore,   renew,     bug,   bug,   down,     down,   bug,     bug,    sleep, ignore, restart),
 	[UPSTREAM_ST_ASLEEP] = ROW(bug, bug,    bug,        bug,      bug,    bug,      bug,       bug,   bug,   gone,     gone,   bug,     bug,    bug,   wake,   wake),
 	[UPSTREAM_ST_WAKING] = ROW(up,  bug,    bug,        bug,      bug,    bug,      bug,       bug,   bug,   no_start, gone,   bug,     bug,    bug,   ignore, ignore),

@@ -115,7 +115,7 @@ req_due(const struct upstream *u, const struct upstream_req *r)
 	uint64_t whole =
 	    r->started_ms + (r->call_max_ms != 0 ? r->call_max_ms : u->conf->call_max_ms);
 
-	if (r->n_questions > 0)
+	if (r->n_questions > 0 || (r->is_call && u->n_loose > 0))
 		return UINT64_MAX; /* its client's time, not its own */
 	if (!r->is_call)
 		return r->is_endless ? UINT64_MAX : r->started_ms + OWN_REQUEST_MS;

@@ -55,8 +55,13 @@ upstream_withdraw(struct upstream_req *r, const struct link_msg *cancel)
 	struct upstream *u = r->u;
 	uint64_t id = r->id;
 
-	if (r->is_call && id != 0)
+	if (r->is_call && id != 0) {
+		if (u->withdrawn_ms == 0)
+			u->withdrawn_owner = r->owner;
+		else if (u->withdrawn_owner != r->owner)
+			u->withdrawn_owner = NULL;
 		u->withdrawn_ms = clock_now_ms();
+	}
 	if (!upstream_drop(r) && id != 0 && upstream_is_open(u) && r != &u->init &&
 	    r != &u->discover)
 		call_send_cancelled(u, id, cancel);

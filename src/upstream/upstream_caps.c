@@ -20,9 +20,9 @@ cap_has(struct jtext caps, const char *cap)
 }
 
 struct upstream_caps
-upstream_caps_read(enum revision revision, struct jtext caps)
+upstream_caps_read(enum revision revision, struct jtext capabilities)
 {
-	struct jtext tasks = json_member(caps, "tasks");
+	struct jtext caps = capabilities, tasks = json_member(caps, "tasks");
 	struct jtext tools = json_member(json_member(tasks, "requests"), "tools");
 	bool has_core = revision == REVISION_2025_11_25 && cap_has(tools, "call");
 

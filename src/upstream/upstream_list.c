@@ -214,9 +214,9 @@ on_page(void *arg, const struct outcome *o)
 	}
 	err = ulist_add_page(&l->next, o->body, &cursor, &skipped);
 	if (skipped > 0)
-		LOG_WARNING("upstream", "entries left out: no usable name",
-		    "upstream=%s list=%s count=%u", UNAME(l->u), list_member(l->kind),
-		    skipped);
+		LOG_LIMITED(LOG_LV_WARNING, "upstream",
+		    "entries left out: no usable name", "upstream=%s list=%s count=%u",
+		    UNAME(l->u), list_member(l->kind), skipped);
 	if (err == MV_OK && cursor.n)
 		err = lister_note_cursor(l, cursor);
 	/* A bound cuts a list short for good; a lack of memory passes. */
@@ -225,8 +225,8 @@ on_page(void *arg, const struct outcome *o)
 		return;
 	}
 	if (err != MV_OK) {
-		LOG_WARNING("upstream", "list cut short", "upstream=%s list=%s why=%s",
-		    UNAME(l->u), list_member(l->kind),
+		LOG_LIMITED(LOG_LV_WARNING, "upstream", "list cut short",
+		    "upstream=%s list=%s why=%s", UNAME(l->u), list_member(l->kind),
 		    err == MV_DUPLICATE ? "cursor_repeats" : mv_err_reason(err));
 		cursor.n = 0;
 	}

@@ -93,12 +93,14 @@ struct upstream {
 	struct buf *batch_out;	    /* answers to its requests, while in one */
 	/* Questions */
 	struct question *questions;
-	unsigned n_questions;
+	unsigned n_questions, n_loose; /* of those: that may be of any call */
+	uint64_t loose_ms;	       /* since when there are such */
 	size_t question_bytes;
 	struct buf scratch;
 	/* Use */
-	uint64_t used_ms; /* last time that it was in use */
-	uint64_t withdrawn_ms;
+	uint64_t used_ms;      /* last time that it was in use */
+	uint64_t withdrawn_ms; /* last time that a call of this process was given up */
+	const void *withdrawn_owner;
 	struct timer idle_timer;
 	struct deferred idle_call; /* to say that no call is in flight */
 	struct upstream_stats stats;

@@ -84,20 +84,46 @@ question_send_error(struct upstream *u, struct jtext id, int code, const char *m
 	buf_fini(&b);
 }
 
-/* The time that it took its client to answer is not its upstream's. */
+/* The time since then was its client's, not its upstream's. */
+static void
+req_resume(struct upstream_req *r, uint64_t since)
+{
+	uint64_t now = clock_now_ms();
+
+	if (since < r->started_ms)
+		since = r->started_ms;
+	r->started_ms += now - since;
+	r->heard_ms = now;
+}
+
+static void
+question_resume_all(struct question *q)
+{
+	struct upstream *u = q->u;
+
+	if (!q->is_loose)
+		return;
+	q->is_loose = false;
+	if (--u->n_loose > 0 || u->n_calls == 0)
+		return;
+	for (struct upstream_req *r = u->flying; r != NULL; r = r->next)
+		if (r->is_call)
+			req_resume(r, u->loose_ms);
+	upstream_calls_look(u);
+}
+
 static void
 question_resume(struct question *q)
 {
 	struct upstream_req *r = q->req;
-	uint64_t now = clock_now_ms();
 
+	question_resume_all(q);
 	if (r == NULL)
 		return;
 	q->req = NULL;
 	if (--r->n_questions > 0)
 		return;
-	r->started_ms += now - r->rest_ms;
-	r->heard_ms = now;
+	req_resume(r, r->rest_ms);
 	upstream_calls_arm(q->u, r);
 }
 
@@ -117,8 +143,15 @@ question_unlink(struct question *q)
 static void
 question_on_taken(struct question *q, struct upstream_req *req)
 {
-	if (q->req != NULL || req->u != q->u)
+	if (q->req != NULL)
 		return;
+	if (req == NULL || req->u != q->u) {
+		if (!q->is_loose && q->u->n_loose++ == 0)
+			q->u->loose_ms = clock_now_ms();
+		q->is_loose = true;
+		return;
+	}
+	question_resume_all(q);
 	q->req = req;
 	if (req->n_questions++ == 0)
 		req->rest_ms = clock_now_ms();
@@ -312,7 +345,9 @@ upstream_note_asks(struct upstream *u)
 	if (u->asks)
 		return;
 	u->asks = true;
+	/* At once: another process may take its place. */
 	upstream_memory_touch(u);
+	upstream_memory_flush(u);
 }
 
 void
@@ -346,4 +381,18 @@ uint64_t
 upstream_withdrawn_ms(const struct upstream *u)
 {
 	return u->withdrawn_ms;
+}
+
+const void *
+upstream_withdrawn_owner(const struct upstream *u)
+{
+	return u->withdrawn_ms != 0 ? u->withdrawn_owner : NULL;
+}
+
+void
+upstream_forget_owner(struct upstream *u, const void *owner)
+{
+	/* Another one may come to lie in its place. */
+	if (u->withdrawn_owner == owner)
+		u->withdrawn_owner = NULL;
 }

@@ -110,6 +110,9 @@ static void
 rm_want_down(struct remote *rm)
 {
 	rm->wanted = false;
+	/* Our end does not wait as long as a restart would. */
+	if (rm->u->stopping)
+		deferred_ask(&rm->over);
 }
 
 static void

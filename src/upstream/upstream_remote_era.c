@@ -18,7 +18,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DOUBT_MS     10000
+#define DOUBT_MS 10000
+/* A session is asked for anew at once, but not again and again: several servers behind
+ * one name know each other's sessions not at all. */
+#define LOSSES_MS    10000
+#define LOSSES_MAX   3
+#define FLIP_MS	     (3600u * 1000)
 #define LEAST_MAX_MS (3600u * 1000)
 
 bool
@@ -46,7 +51,7 @@ remote_die_of(struct remote *rm, const struct http_failure *f)
 	uint64_t least = (uint64_t)f->retry_after_s * 1000;
 
 	rm->least_ms = (uint32_t)(least < LEAST_MAX_MS ? least : LEAST_MAX_MS);
-	remote_die(rm, f->err, "%s: %s", rm->where, f->text);
+	remote_die(rm, f->err, "%s: %s", rm->where, remote_words(rm, f));
 }
 
 void
@@ -96,7 +101,8 @@ remote_initialize_failed(struct remote *rm, const struct http_failure *f)
 		remote_try_sse(rm, f);
 	} else if (u->state == UPSTREAM_ST_BOTH || f->err == MV_PROTOCOL ||
 		   remote_is_refusal(f)) {
-		upstream_set_reason(u, "%s refused initialize: %s", rm->where, f->text);
+		upstream_set_reason(
+		    u, "%s refused initialize: %s", rm->where, remote_words(rm, f));
 		upstream_forget(&u->init);
 		upstream_event(u, UPSTREAM_EV_INIT_BAD);
 	} else {
@@ -117,9 +123,9 @@ remote_no_endpoint(struct remote *rm, const struct http_failure *f)
 	}
 	if (rm->refusal[0] != '\0')
 		upstream_set_reason(u, "%s speaks no MCP: POST: %s; GET: %s", rm->where,
-		    rm->refusal, f->text);
+		    rm->refusal, remote_words(rm, f));
 	else
-		upstream_set_reason(u, "%s: %s", rm->where, f->text);
+		upstream_set_reason(u, "%s: %s", rm->where, remote_words(rm, f));
 	rm->init_id = 0;
 	rm->mode = HTTP_MODE_STREAMABLE;
 	http_link_set_mode(rm->link, HTTP_MODE_STREAMABLE);
@@ -138,7 +144,7 @@ remote_on_endpoint(struct remote *rm, const struct http_failure *f)
 
 	if (f != NULL && rm->has_endpoint) {
 		remote_die(rm, f->err == MV_HTTP ? MV_CLOSED : f->err,
-		    "%s ended its event stream: %s", rm->where, f->text);
+		    "%s ended its event stream: %s", rm->where, remote_words(rm, f));
 		return;
 	}
 	if (f != NULL) {
@@ -176,11 +182,35 @@ remote_greeted(struct remote *rm)
 		http_link_open_stream(rm->link);
 }
 
+/* Whether a session is in use, or about to be. */
+static bool
+remote_has_greeted(const struct upstream *u)
+{
+	return u->era != NULL
+		   ? !u->era->mirrors
+		   : u->state == UPSTREAM_ST_INIT || u->state == UPSTREAM_ST_BOTH;
+}
+
 void
 remote_session_lost(struct remote *rm)
 {
 	struct upstream *u = rm->u;
+	uint64_t now = clock_now_ms();
 
+	/* One of an initialize that came to nothing: there is none to have anew. */
+	if (!remote_has_greeted(u)) {
+		http_link_forget_session(rm->link);
+		http_link_renew(rm->link);
+		return;
+	}
+	if (now - rm->lost_ms > LOSSES_MS)
+		rm->n_lost = 0;
+	rm->lost_ms = now;
+	if (++rm->n_lost > LOSSES_MAX) {
+		remote_die(
+		    rm, MV_CLOSED, "%s loses one session after the other", rm->where);
+		return;
+	}
 	rm->greeting = false;
 	LOG_NOTICE("remote", "session lost", "upstream=%s", UNAME(u));
 	upstream_event(u, UPSTREAM_EV_RENEW);
@@ -197,6 +227,19 @@ remote_flip(struct remote *rm)
 		u->known_era = ERA_AUTO;
 	u->known_transport = u->conf->transport;
 	upstream_restart(u, "it does not answer as one of its era any more");
+}
+
+bool
+remote_flip_to_modern(struct remote *rm)
+{
+	uint64_t now = clock_now_ms();
+
+	/* Its tools may have errors of the same numbers. */
+	if (rm->flipped_ms != 0 && now - rm->flipped_ms < FLIP_MS)
+		return false;
+	rm->flipped_ms = now;
+	remote_flip(rm);
+	return true;
 }
 
 static void

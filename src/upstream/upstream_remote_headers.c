@@ -195,8 +195,7 @@ remote_on_error(struct upstream *u, struct upstream_req *r, const struct outcome
 	    (code != RPC_HEADER_MISMATCH && code != RPC_VERSION))
 		return false;
 	/* Only a modern server knows these: it is one now. Ends r as well. */
-	remote_flip(u->remote);
-	return true;
+	return remote_flip_to_modern(u->remote);
 }
 
 /* ---- lists ---- */
@@ -204,8 +203,9 @@ remote_on_error(struct upstream *u, struct upstream_req *r, const struct outcome
 static void
 list_log_left_out(const struct upstream *u, struct jtext name, const char *why)
 {
-	LOG_WARNING("remote", "tool left out", "upstream=%s name=%s why=%s", UNAME(u),
-	    LOG_ESC(name.p, name.n), LOG_ESC(why, strlen(why)));
+	LOG_LIMITED(LOG_LV_WARNING, "remote", "tool left out",
+	    "upstream=%s name=%s why=%s", UNAME(u), LOG_ESC(name.p, name.n),
+	    LOG_ESC(why, strlen(why)));
 }
 
 static bool

@@ -199,6 +199,8 @@ remote_note_ready(struct upstream *u)
 
 	rm->ready_ms = clock_now_ms();
 	rm->refusal[0] = '\0';
+	if (u->era->mirrors)
+		rm->flipped_ms = 0;
 	u->known_transport =
 	    rm->mode == HTTP_MODE_SSE ? TRANSPORT_SSE : TRANSPORT_STREAMABLE;
 }
@@ -244,9 +246,13 @@ remote_send(struct upstream *u, const struct upstream_message *what,
 	    (what->method == METHOD_DISCOVER || (u->era != NULL && u->era->mirrors))) {
 		err = remote_put_lines(rm, what, iov, n);
 		m.lines = rm->lines.data;
+		/* There may be one, of an initialize that was answered in vain. */
+		m.is_apart = true;
 	}
 	if (err == MV_OK)
 		err = http_link_send(rm->link, &m, iov, n);
+	if (err == MV_AUTH)
+		rm->refused_hash = rm->sent_hash;
 	/* Nobody would hear of it otherwise. */
 	if (err == MV_AUTH || (err != MV_OK && greets))
 		remote_die(

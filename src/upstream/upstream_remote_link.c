@@ -131,18 +131,34 @@ on_bad(void *arg, uint64_t by, enum mv_err err, struct jtext id, bool is_reply,
 
 /* ---- failures ---- */
 
+const char *
+remote_words(const struct remote *rm, const struct http_failure *f)
+{
+	size_t n = strlen(rm->where);
+
+	if (n == 0 || strncmp(f->text, rm->where, n) != 0)
+		return f->text;
+	if (f->text[n] == ':' && f->text[n + 1] == ' ')
+		return f->text + n + 2;
+	return f->text[n] == ' ' ? f->text + n + 1 : f->text;
+}
+
 /* This request has no answer, and that is all. */
 static void
 remote_fail_one(struct remote *rm, struct upstream_req *r, const struct http_failure *f)
 {
 	char text[512];
-	struct outcome o = {.kind = OUTCOME_FAILED, .err = f->err, .detail = text};
+	/* What it sent is too long, not what its client did. */
+	struct outcome o = {.kind = OUTCOME_FAILED,
+	    .err = f->err == MV_TOO_LONG ? MV_PROTOCOL : f->err,
+	    .detail = text};
 
 	if (f->retry_after_s != 0)
 		(void)snprintf(text, sizeof(text), "%s: %s (Retry-After: %u s)",
-		    rm->where, f->text, f->retry_after_s);
+		    rm->where, remote_words(rm, f), f->retry_after_s);
 	else
-		(void)snprintf(text, sizeof(text), "%s: %s", rm->where, f->text);
+		(void)snprintf(
+		    text, sizeof(text), "%s: %s", rm->where, remote_words(rm, f));
 	LOG_LIMITED(LOG_LV_WARNING, "remote", "request failed",
 	    "upstream=%s method=%s reason=%s detail=%s", UNAME(rm->u),
 	    method_name(r->method), mv_err_reason(f->err), LOG_ESC(text, strlen(text)));
@@ -154,16 +170,15 @@ static bool
 remote_failed_whole(
     struct remote *rm, const struct upstream_req *r, const struct http_failure *f)
 {
-	bool is_call = r != NULL && r->is_call;
-
-	/* What one call must not do is no matter of the others. */
-	if (f->err == MV_AUTH && f->status == 403 && is_call)
+	/* What one client must not do is no matter of the others. */
+	if (f->err == MV_AUTH && f->status == 403 && r != NULL &&
+	    (r->is_call || r->method == METHOD_SUBSCRIBE))
 		return false;
 	if (f->err == MV_AUTH)
 		remote_refused(rm, f);
 	else if (f->err == MV_UNREACHABLE)
-		remote_die(
-		    rm, MV_UNREACHABLE, "%s cannot be reached: %s", rm->where, f->text);
+		remote_die(rm, MV_UNREACHABLE, "%s cannot be reached: %s", rm->where,
+		    remote_words(rm, f));
 	else
 		return false;
 	return true;
@@ -274,6 +289,7 @@ remote_open(struct remote *rm)
 
 	remote_put_opts(rm, &o);
 	rm->has_sent = false;
+	rm->n_lost = 0;
 	rm->mode = rm->u->known_transport == TRANSPORT_SSE ? HTTP_MODE_SSE
 							   : HTTP_MODE_STREAMABLE;
 	rm->link = http_link_new(rm->u->loop, rm->curl, &o, &callbacks, rm);

@@ -60,6 +60,9 @@ struct remote {
 	uint64_t resume_ms;	/* end of BACKOFF */
 	uint64_t ready_ms;	/* of this life; 0: it never was */
 	uint64_t doubts_ms;	/* when its era was doubted last */
+	uint64_t flipped_ms;	/* when a legacy one seemed modern, in vain; 0: never */
+	uint64_t lost_ms;	/* when it lost a session last */
+	unsigned n_lost;	/* that it lost in this life, one soon after the other */
 	uint64_t init_id; /* of the initialize that waits for the endpoint; 0: none */
 	struct buf init;  /* that */
 	/* Credentials, by hash of the headers. */
@@ -100,6 +103,9 @@ void remote_put_opts(const struct remote *rm, struct http_link_opts *o);
 /* Whether our credentials are others than those that were refused. */
 bool remote_has_other_credentials(struct remote *rm);
 
+/* Its words, without the place if they begin with it. */
+const char *remote_words(const struct remote *rm, const struct http_failure *f);
+
 /* upstream_remote_era.c: which era and transport it speaks. */
 void remote_discover_failed(struct remote *rm, const struct http_failure *f);
 void remote_initialize_failed(struct remote *rm, const struct http_failure *f);
@@ -111,6 +117,9 @@ void remote_session_lost(struct remote *rm);
 void remote_doubt(struct remote *rm);
 /* It does not speak that era for certain. */
 void remote_flip(struct remote *rm);
+/* A legacy one says what only a modern one would. False: so it did not long ago, and was
+ * none after all. */
+bool remote_flip_to_modern(struct remote *rm);
 /* A status by which a server may say that it does not know what was asked. */
 bool remote_is_refusal(const struct http_failure *f);
 

@@ -243,6 +243,7 @@ START_TEST(test_stale_connection)
 	start(&s, &post);
 	finish(&s);
 	ck_assert_int_eq(s.err, MV_CLOSED);
+	ck_assert_ptr_nonnull(strstr(s.text, "connection was closed"));
 	ck_assert_uint_eq(web.n_requests, 2);
 	buf_fini(&s.body);
 	/* What has no body is tried anew. */

@@ -253,6 +253,24 @@ START_TEST(test_client_certificate)
 }
 END_TEST
 
+/* What would never be read to its end holds up nobody. */
+START_TEST(test_no_file)
+{
+	const char *pipe = temp_path(&dir, "pipe");
+	struct transfer_opts all[] = {{.ca_file = pipe},
+	    {.ca_file = ca_file, .cert_file = pipe},
+	    {.ca_file = ca_file, .cert_file = cert_file, .key_file = pipe}};
+	struct seen s;
+
+	ck_assert_int_eq(mkfifo(pipe, 0600), 0);
+	try(&s, &all[_i], "127.0.0.1");
+	ck_assert_int_eq(s.err, MV_UNREACHABLE);
+	ck_assert_msg(
+	    strstr(s.text, "_file is not a regular file") != NULL, "%s", s.text);
+	ck_assert_uint_eq(web.n_requests, 0);
+}
+END_TEST
+
 /* The other side speaks no TLS. */
 START_TEST(test_plain)
 {
@@ -407,6 +425,7 @@ main(void)
 	tcase_add_test(tc, test_trusted);
 	tcase_add_test(tc, test_not_trusted);
 	tcase_add_test(tc, test_client_certificate);
+	tcase_add_loop_test(tc, test_no_file, 0, 3);
 	tcase_add_test(tc, test_plain);
 	tcase_add_test(tc, test_http2);
 	return run_suite(s, tc);

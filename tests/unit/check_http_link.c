@@ -7,6 +7,8 @@
 
 #include "http_link_rig.h"
 
+#include "mcpvisor/caps.h"
+
 /* 200 characters */
 #define LONG                                                                             \
 	"0123456789012345678901234567890123456789012345678901234567890123456789"         \
@@ -343,6 +345,30 @@ START_TEST(test_drain_ends)
 }
 END_TEST
 
+/* So is the answer to a notification that does not end. */
+START_TEST(test_note_ends)
+{
+	SCRIPT({.want = "\"n\"", .how = STAY, .status = 202});
+	note();
+	await("taken ");
+	await_closed(1);
+	await_nothing();
+}
+END_TEST
+
+/* A server that asks faster than it takes answers must not make us keep them all. */
+START_TEST(test_notes_are_bounded)
+{
+	opts.out_max = 1u << 20;
+	open_link();
+	for (unsigned i = 0; i < CAP_HTTP_NOTES; i++)
+		note();
+	ck_assert_int_eq(send_message(0, false, NULL, NOTE), MV_BUSY);
+	/* Requests have a bound of their own. */
+	ask(1);
+}
+END_TEST
+
 START_TEST(test_cancel)
 {
 	static const enum how ways[] = {NEVER, STAY};
@@ -436,6 +462,8 @@ main(void)
 	tcase_add_test(tc, test_several);
 	tcase_add_test(tc, test_connection_is_kept);
 	tcase_add_test(tc, test_drain_ends);
+	tcase_add_test(tc, test_note_ends);
+	tcase_add_test(tc, test_notes_are_bounded);
 	tcase_add_loop_test(tc, test_cancel, 0, 2);
 	tcase_add_test(tc, test_redirect);
 	tcase_add_test(tc, test_redirect_loop);

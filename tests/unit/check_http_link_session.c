@@ -62,6 +62,25 @@ START_TEST(test_session_of_stream)
 }
 END_TEST
 
+/* Ids are visible ASCII: what is none is not sent back. */
+START_TEST(test_session_of_odd_bytes)
+{
+	static const char *const ids[] = {"a b", "a\x01", "a\xc3\xa4"};
+	struct step all[] = {HELLO, ANSWER("!mcp-session-id", "2")};
+	char extra[64];
+
+	(void)snprintf(extra, sizeof(extra), "Mcp-Session-Id: %s\r\n", ids[_i]);
+	all[0].extra = extra;
+	steps = all;
+	n_steps = 2;
+	at_step = 0;
+	hello();
+	ck_assert(!http_link_has_session(k));
+	ask(2);
+	await("2:r2 ");
+}
+END_TEST
+
 START_TEST(test_no_session)
 {
 	SCRIPT(ANSWER("initialize", "1"), LOST("!mcp-session-id|\"id\":2"));
@@ -138,6 +157,75 @@ START_TEST(test_renew_once)
 }
 END_TEST
 
+#define SAYS(words)                                                                      \
+	"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32000,\"message\":"       \
+	"\"" words "\"}}"
+#define REFUSES(want_, type_, body_)                                                     \
+	{                                                                                \
+		.want = want_, .status = 400, .type = type_, .body = body_               \
+	}
+
+/* Servers that say with 400 what 404 is for. */
+START_TEST(test_lost_by_400)
+{
+	static const struct step refusals[] = {
+	    REFUSES("s1\r\n", JSON, SAYS("Bad Request: No valid session ID provided")),
+	    REFUSES("s1\r\n", JSON, SAYS("Bad Request: Server not initialized")),
+	    REFUSES("s1\r\n", "text/plain", "Invalid or missing Session ID"),
+	};
+	struct step all[] = {HELLO, refusals[_i], HELLO_AGAIN, ANSWER("s2\r\n", "2"),
+	    REFUSES("s2\r\n", "text/plain", "no session")};
+
+	steps = all;
+	n_steps = 5;
+	at_step = 0;
+	hello();
+	ask(2);
+	await("lost ");
+	hello();
+	http_link_renew(k);
+	await("2:r2 ");
+	/* So soon again, it is a habit. */
+	ask(3);
+	await("3:failed(http_status,400) ");
+	ck_assert(http_link_has_session(k));
+	await_nothing();
+}
+END_TEST
+
+START_TEST(test_other_400)
+{
+	SCRIPT(HELLO, REFUSES("s1\r\n", JSON, SAYS("Bad Request")),
+	    REFUSES("s1\r\n", "text/plain", "what is that"));
+	hello();
+	ask(2);
+	await("2:e 2:failed(http_status,400) ");
+	ask(3);
+	await("3:failed(http_status,400) ");
+	ck_assert(http_link_has_session(k));
+	await_nothing();
+}
+END_TEST
+
+/* What is of no session has nothing of one, and can lose none. */
+START_TEST(test_apart)
+{
+	const struct http_message apart = {.id = 2, .is_apart = true};
+	char text[] = ASK;
+	struct iovec iov = {text, sizeof(text) - 1};
+
+	SCRIPT(HELLO, LOST("!mcp-session-id|!mcp-protocol-version"),
+	    ANSWER("s1\r\n|mcp-protocol-version: 2025-11-25", "3"));
+	hello();
+	http_link_set_revision(k, "2025-11-25", true);
+	ck_assert_int_eq(http_link_send(k, &apart, &iov, 1), MV_OK);
+	await("2:e 2:failed(http_status,404) ");
+	ck_assert(http_link_has_session(k));
+	ask(3);
+	await("3:r3 ");
+}
+END_TEST
+
 /* Refused for the session before, while the new one is in use already. */
 START_TEST(test_late_refusal)
 {
@@ -203,6 +291,36 @@ START_TEST(test_delete)
 }
 END_TEST
 
+START_TEST(test_delete_redirected)
+{
+	SCRIPT(HELLO,
+	    {.want = "DELETE /mcp |s1\r\n",
+		.status = 307,
+		.extra = "Location: /mcp/\r\n"},
+	    {.want = "DELETE /mcp/ |s1\r\n", .status = 204});
+	hello();
+	http_link_end_session(k, 10000, on_done, &seen);
+	ck_assert(!http_link_has_session(k));
+	await("done ");
+	ck_assert_uint_eq(at_step, 3);
+}
+END_TEST
+
+/* Its limit is one for all of them. */
+START_TEST(test_delete_redirected_to_nobody)
+{
+	SCRIPT(HELLO,
+	    {.want = "DELETE /mcp |s1\r\n",
+		.status = 308,
+		.extra = "Location: /mcp/\r\n"},
+	    {.want = "DELETE /mcp/ |s1\r\n", .how = NEVER});
+	hello();
+	http_link_end_session(k, 100, on_done, &seen);
+	await("done ");
+	await_nothing();
+}
+END_TEST
+
 START_TEST(test_delete_unanswered)
 {
 	SCRIPT(HELLO, {.want = "DELETE /mcp |s1\r\n", .how = NEVER});
@@ -245,14 +363,20 @@ main(void)
 
 	tcase_add_test(tc, test_session);
 	tcase_add_test(tc, test_session_of_stream);
+	tcase_add_loop_test(tc, test_session_of_odd_bytes, 0, 3);
 	tcase_add_test(tc, test_no_session);
 	tcase_add_test(tc, test_renew);
 	tcase_add_test(tc, test_renewed_answer);
 	tcase_add_test(tc, test_renew_once);
+	tcase_add_test(tc, test_apart);
+	tcase_add_loop_test(tc, test_lost_by_400, 0, 3);
+	tcase_add_test(tc, test_other_400);
 	tcase_add_test(tc, test_late_refusal);
 	tcase_add_test(tc, test_refusal_after_forget);
 	tcase_add_test(tc, test_lost_ends_link);
 	tcase_add_test(tc, test_delete);
+	tcase_add_test(tc, test_delete_redirected);
+	tcase_add_test(tc, test_delete_redirected_to_nobody);
 	tcase_add_test(tc, test_delete_unanswered);
 	tcase_add_test(tc, test_delete_broken);
 	tcase_add_test(tc, test_delete_and_free);

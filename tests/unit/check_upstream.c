@@ -74,7 +74,7 @@ static const struct cell cells[UPSTREAM_ST_MAX][UPSTREAM_EV_MAX] = {
 		[UPSTREAM_EV_RESTART] = {TO(WAKING)}},
 	[UPSTREAM_ST_BOTH] = {
 		[UPSTREAM_EV_UP] = BUG,
-		[UPSTREAM_EV_DISCOVER_OK] = {TO(READY), .readies = 1, .settles = true},
+		[UPSTREAM_EV_DISCOVER_OK] = {TO(AGREED)},
 		[UPSTREAM_EV_DISCOVER_LEGACY] = {TO(INIT)},
 		[UPSTREAM_EV_DISCOVER_BAD] = {TO(BOTH), .fails = 1},
 		[UPSTREAM_EV_INIT_OK] = {TO(READY), .sent = N, .readies = 1, .settles = true},
@@ -122,6 +122,23 @@ static const struct cell cells[UPSTREAM_ST_MAX][UPSTREAM_EV_MAX] = {
 		[UPSTREAM_EV_PARK] = BUG,
 		[UPSTREAM_EV_SLEEP] = BUG,
 		[UPSTREAM_EV_WAKE] = {TO(LATE)},
+		[UPSTREAM_EV_RESTART] = {TO(WAKING)}},
+	[UPSTREAM_ST_AGREED] = {
+		[UPSTREAM_EV_UP] = BUG,
+		[UPSTREAM_EV_DISCOVER_OK] = BUG,
+		[UPSTREAM_EV_DISCOVER_LEGACY] = BUG,
+		[UPSTREAM_EV_DISCOVER_BAD] = BUG,
+		[UPSTREAM_EV_INIT_OK] = {TO(READY), .sent = N, .readies = 1, .settles = true},
+		[UPSTREAM_EV_INIT_BAD] = {TO(READY), .readies = 1, .settles = true},
+		[UPSTREAM_EV_RENEW] = BUG,
+		[UPSTREAM_EV_PROBE_TIMER] = {TO(READY), .readies = 1, .settles = true},
+		[UPSTREAM_EV_START_TIMER] = {TO(AGREED), .fails = 1},
+		[UPSTREAM_EV_DOWN] = {TO(DOWN), .settles = true},
+		[UPSTREAM_EV_GONE] = {TO(DOWN), .settles = true},
+		[UPSTREAM_EV_EXCUSED] = BUG,
+		[UPSTREAM_EV_PARK] = BUG,
+		[UPSTREAM_EV_SLEEP] = BUG,
+		[UPSTREAM_EV_WAKE] = {TO(AGREED)},
 		[UPSTREAM_EV_RESTART] = {TO(WAKING)}},
 	[UPSTREAM_ST_READY] = {
 		[UPSTREAM_EV_UP] = BUG,
@@ -206,14 +223,14 @@ owner_in_state(enum upstream_state st)
 	} else if (st != UPSTREAM_ST_DOWN) {
 		uowner_start(o);
 	}
-	if (st == UPSTREAM_ST_BOTH || st == UPSTREAM_ST_LATE)
+	if (st == UPSTREAM_ST_BOTH || st == UPSTREAM_ST_LATE || st == UPSTREAM_ST_AGREED)
 		fake_loop_advance(o->loop, 3000);
 	if (st == UPSTREAM_ST_LATE)
 		uowner_refuse(o, 2, "-32601");
 	if (st == UPSTREAM_ST_INIT)
 		uowner_refuse(o, 1, "-32601");
 	if (st == UPSTREAM_ST_READY || st == UPSTREAM_ST_ASLEEP ||
-	    st == UPSTREAM_ST_WAKING)
+	    st == UPSTREAM_ST_WAKING || st == UPSTREAM_ST_AGREED)
 		uowner_answer(o, 1, BOUNDS);
 	/* Their process is still on its way out. */
 	if (st == UPSTREAM_ST_ASLEEP && uowner_is_ready(o))

@@ -110,9 +110,9 @@ static const struct row rows[] = {
 	{"all members", MODERN, "\"r\"",
 	    CALL("{\"_meta\":{\"traceparent\":\"00-1\"," SUB_IS("\"s\"") "," LEVEL_IS("info") ","
 		INFO_IS(OTHER) "," THEIRS ",\"progressToken\":\"p\",\"z\":0},\"name\":\"a\"}"),
-	    SENT("{\"_meta\":{" ASKED(OTHER) ",\"traceparent\":\"00-1\",\"progressToken\":2,"
+	    SENT("{\"_meta\":{" ASKED(OTHER) "," LEVEL_IS("info") ",\"traceparent\":\"00-1\",\"progressToken\":2,"
 		"\"z\":0},\"name\":\"r\"}")},
-	{"level, where there is logging", MODERN_LOGGING, NULL,
+	{"level, whether logging was declared or not", MODERN, NULL,
 	    CALL("{\"name\":\"a\",\"_meta\":{" THEIRS "," LEVEL_IS("notice") "}}"),
 	    SENT("{\"name\":\"a\",\"_meta\":{" ASKED(CLIENT_INFO) "," LEVEL_IS("notice") "}}")},
 	{"no level", MODERN_LOGGING, NULL,

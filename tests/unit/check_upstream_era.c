@@ -194,26 +194,55 @@ owner_asking_both(void)
 	return o;
 }
 
-START_TEST(first_positive_answer_decides)
+START_TEST(initialize_decides_if_it_is_answered_first)
 {
 	struct uowner *o = owner_asking_both();
 	uint64_t late = metrics_get(METRIC_REPLIES_LATE);
 
-	if (_i == 0) {
-		uowner_answer(o, 1, IS_MODERN);
-		ck_assert_ptr_eq(o->u->era, &era_modern);
-		uowner_answer(o, 2, IS_LEGACY);
-		ck_assert_ptr_eq(o->u->era, &era_modern);
-	} else {
-		uowner_answer(o, 2, IS_LEGACY);
-		uowner_heard(INITIALIZED);
-		ck_assert_ptr_eq(o->u->era, &era_legacy);
-		uowner_answer(o, 1, IS_MODERN);
-		ck_assert_ptr_eq(o->u->era, &era_legacy);
-	}
+	uowner_answer(o, 2, IS_LEGACY);
+	uowner_heard(INITIALIZED);
+	ck_assert_ptr_eq(o->u->era, &era_legacy);
+	uowner_answer(o, 1, IS_MODERN);
+	ck_assert_ptr_eq(o->u->era, &era_legacy);
 	uowner_heard_nothing();
 	ck_assert(uowner_is_ready(o));
 	ck_assert_uint_eq(metrics_get(METRIC_REPLIES_LATE), late + 1);
+	ck_assert_uint_eq(o->settled, 1);
+	uowner_free(o);
+}
+END_TEST
+
+/* A server of both eras that was asked both is what it answered last. */
+START_TEST(discover_first_then_what_initialize_says)
+{
+	struct uowner *o = owner_asking_both();
+
+	uowner_answer(o, 1, IS_MODERN);
+	check_state(o, UPSTREAM_ST_AGREED);
+	uowner_check(o);
+	ck_assert_ptr_null(o->u->era);
+	switch (_i) {
+	case 0:
+		uowner_answer(o, 2, IS_LEGACY);
+		uowner_heard(INITIALIZED);
+		ck_assert_ptr_eq(o->u->era, &era_legacy);
+		break;
+	case 1:
+		uowner_refuse(o, 2, "-32601");
+		ck_assert_ptr_eq(o->u->era, &era_modern);
+		ck_assert_str_eq(upstream_reason(o->u), "");
+		break;
+	default:
+		fake_loop_advance(o->loop, 999);
+		check_state(o, UPSTREAM_ST_AGREED);
+		fake_loop_advance(o->loop, 1);
+		ck_assert_ptr_eq(o->u->era, &era_modern);
+		uowner_answer(o, 2, IS_LEGACY);
+		ck_assert_ptr_eq(o->u->era, &era_modern);
+	}
+	uowner_heard_nothing();
+	uowner_check(o);
+	ck_assert(uowner_is_ready(o));
 	ck_assert_uint_eq(o->settled, 1);
 	uowner_free(o);
 }
@@ -264,6 +293,7 @@ START_TEST(retry_while_both_are_asked)
 	uowner_heard(DISCOVER(3));
 	check_state(o, UPSTREAM_ST_BOTH);
 	uowner_answer(o, 3, IS_MODERN);
+	uowner_refuse(o, 2, "-32601");
 	ck_assert_ptr_eq(o->u->era, &era_modern);
 	uowner_free(o);
 }
@@ -401,7 +431,8 @@ add_tests(TCase *tc)
 	tcase_add_test(tc, second_refusal_of_the_revision);
 	tcase_add_test(tc, retry_is_once_a_process);
 	tcase_add_loop_test(tc, modern_errors_are_final, 0, 3);
-	tcase_add_loop_test(tc, first_positive_answer_decides, 0, 2);
+	tcase_add_test(tc, initialize_decides_if_it_is_answered_first);
+	tcase_add_loop_test(tc, discover_first_then_what_initialize_says, 0, 3);
 	tcase_add_test(tc, late_discover_counts_when_initialize_was_refused);
 	tcase_add_loop_test(tc, both_refused, 0, 2);
 	tcase_add_test(tc, retry_while_both_are_asked);

@@ -235,6 +235,23 @@ START_TEST(restart_ends_the_session_first)
 }
 END_TEST
 
+/* A server that takes its time over the end of its session does not delay ours. */
+START_TEST(stop_cuts_a_restart_short)
+{
+	struct uowner *o = uowner_new_of(remote_conf());
+	struct child_ladder l = {.term_ms = 100};
+
+	be_legacy(o, "2025-11-25", "{}");
+	fake_http_give_session(fake_http_last());
+	upstream_restart(o->u, "for the test");
+	fake_loop_settle(o->loop);
+	upstream_stop(o->u, &l);
+	fake_loop_settle(o->loop);
+	ck_assert_uint_eq(o->stopped, 1);
+	uowner_free(o);
+}
+END_TEST
+
 /* ---- HTTP with SSE ---- */
 
 static void
@@ -457,6 +474,7 @@ main(void)
 	tcase_add_test(tc, refused_word_is_no_obstacle);
 	tcase_add_test(tc, stop_ends_the_session);
 	tcase_add_test(tc, restart_ends_the_session_first);
+	tcase_add_test(tc, stop_cuts_a_restart_short);
 	tcase_add_loop_test(tc, finds_the_old_transport, 0, 3);
 	tcase_add_test(tc, speaks_neither);
 	tcase_add_test(tc, old_transport_is_gone);

@@ -166,6 +166,26 @@ START_TEST(a_call_is_refused)
 }
 END_TEST
 
+/* Nor is a resource that one client may not watch. */
+START_TEST(a_subscription_is_refused)
+{
+	struct uowner *o = owner_with_token("old");
+	struct watcher w;
+
+	be_legacy(o, "2025-11-25", "{\"resources\":{\"subscribe\":true}}");
+	fake_http_forget_all();
+	watcher_watch(o, &w, "\"file:///a\"");
+	fake_http_fail(fake_http_last(), server_heard("resources/subscribe")->id, MV_AUTH,
+	    _i == 0 ? 403 : 401, CHALLENGE);
+	fake_loop_settle(o->loop);
+	ck_assert_int_eq(
+	    upstream_state(o->u), _i == 0 ? UPSTREAM_ST_READY : UPSTREAM_ST_PARKED);
+	ck_assert(w.watch.settled);
+	upstream_unwatch(&w.watch);
+	uowner_free(o);
+}
+END_TEST
+
 /* ---- what a server asks for ---- */
 
 static const struct {
@@ -212,6 +232,7 @@ main(void)
 	tcase_add_test(tc, credentials_are_not_there);
 	tcase_add_test(tc, credentials_change_meanwhile);
 	tcase_add_loop_test(tc, a_call_is_refused, 0, 2);
+	tcase_add_loop_test(tc, a_subscription_is_refused, 0, 2);
 	tcase_add_loop_test(tc, challenges_are_shown, 0,
 	    (int)(sizeof(challenges) / sizeof(challenges[0])));
 	srunner_run_all(sr, CK_NORMAL);

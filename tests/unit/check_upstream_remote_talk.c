@@ -11,14 +11,15 @@
 static const struct {
 	enum mv_err err;
 	int status;
+	enum mv_err told;
 	const char *detail;
 } failures[] = {
-    {MV_CLOSED, 0, "tools.example:7001: no way"},
-    {MV_PROTOCOL, 200, "tools.example:7001: status 200"},
-    {MV_TOO_LONG, 200, "tools.example:7001: status 200"},
-    {MV_HTTP, 429, "tools.example:7001: status 429"},
-    {MV_HTTP, 500, "tools.example:7001: status 500"},
-    {MV_HTTP, 503, "tools.example:7001: status 503"},
+    {MV_CLOSED, 0, MV_CLOSED, "tools.example:7001: no way"},
+    {MV_PROTOCOL, 200, MV_PROTOCOL, "tools.example:7001: status 200"},
+    {MV_TOO_LONG, 200, MV_PROTOCOL, "tools.example:7001: status 200"},
+    {MV_HTTP, 429, MV_HTTP, "tools.example:7001: status 429"},
+    {MV_HTTP, 500, MV_HTTP, "tools.example:7001: status 500"},
+    {MV_HTTP, 503, MV_HTTP, "tools.example:7001: status 503"},
 };
 
 START_TEST(one_call_fails_alone)
@@ -35,7 +36,7 @@ START_TEST(one_call_fails_alone)
 	    fake_http_last(), first, failures[_i].err, failures[_i].status, NULL);
 	fake_loop_settle(o->loop);
 	ck_assert_uint_eq(c[0].done, 1);
-	ck_assert_int_eq(c[0].err, failures[_i].err);
+	ck_assert_int_eq(c[0].err, failures[_i].told);
 	ck_assert_str_eq(c[0].detail, failures[_i].detail);
 	ck_assert(uowner_is_ready(o));
 	server_answers(server_heard("tools/call")->id, MESSAGE);
@@ -156,6 +157,67 @@ START_TEST(session_is_lost_for_good)
 }
 END_TEST
 
+/* A server that answers initialize with an error may have begun a session all the same,
+ * and say later that it is none of its own. */
+START_TEST(session_of_no_use_is_lost)
+{
+	struct uowner *o = uowner_new_of(remote_conf());
+	struct ucall c = {0};
+	struct http_link *k;
+	uint64_t id;
+
+	upstream_start(o->u);
+	k = fake_http_last();
+	id = server_heard("server/discover")->id;
+	fake_http_give_session(k);
+	fake_http_lose_session(k);
+	ck_assert_int_eq(upstream_state(o->u), UPSTREAM_ST_PROBE);
+	fake_loop_advance(o->loop, o->conf->probe_ms);
+	server_refuses(server_heard("initialize")->id, "-32602");
+	fake_http_give_session(k);
+	ck_assert_int_eq(upstream_state(o->u), UPSTREAM_ST_LATE);
+	fake_http_lose_session(k);
+	ck_assert_int_eq(upstream_state(o->u), UPSTREAM_ST_LATE);
+	/* What waits for another one is sent without. */
+	ck_assert(!http_link_has_session(k));
+	ck_assert_uint_eq(fake_http_renewals(k), 2);
+	server_answers(
+	    id, "{\"supportedVersions\":[\"2026-07-28\"],\"capabilities\":{}}");
+	ck_assert(uowner_is_ready(o));
+	fake_http_lose_session(k);
+	ck_assert(uowner_is_ready(o));
+	ucall_send(o, &c, CALL);
+	server_answers(server_heard("tools/call")->id, MESSAGE);
+	ck_assert_uint_eq(c.done, 1);
+	uowner_free(o);
+}
+END_TEST
+
+/* As several servers behind one name do. */
+START_TEST(sessions_are_lost_one_after_the_other)
+{
+	struct uowner *o = uowner_new_of(remote_conf());
+	bool is_seldom = _i == 1;
+
+	be_legacy(o, "2025-11-25", "{}");
+	for (unsigned i = 0; i < 3; i++) {
+		fake_http_lose_session(fake_http_last());
+		greet_legacy(o, "2025-11-25", "{}");
+	}
+	fake_loop_advance(o->loop, is_seldom ? 10001 : 9999);
+	fake_http_lose_session(fake_http_last());
+	fake_loop_settle(o->loop);
+	if (is_seldom) {
+		greet_legacy(o, "2025-11-25", "{}");
+	} else {
+		ck_assert_int_eq(upstream_state(o->u), UPSTREAM_ST_DOWN);
+		ck_assert_str_eq(upstream_reason(o->u),
+		    "tools.example:7001 loses one session after the other");
+	}
+	uowner_free(o);
+}
+END_TEST
+
 /* ---- contradictions ---- */
 
 START_TEST(legacy_one_turns_modern)
@@ -172,6 +234,26 @@ START_TEST(legacy_one_turns_modern)
 	ck_assert_int_eq(upstream_state(o->u), UPSTREAM_ST_WAKING);
 	fake_loop_settle(o->loop);
 	be_modern(o, "{}");
+	uowner_free(o);
+}
+END_TEST
+
+/* One whose tools have errors of these numbers is not started again for each. */
+START_TEST(legacy_one_has_such_errors)
+{
+	struct uowner *o = uowner_new_of(remote_conf());
+	struct ucall c = {0};
+
+	be_legacy(o, "2025-11-25", "{}");
+	ucall_send(o, &c, CALL);
+	server_refuses(server_heard("tools/call")->id, "-32020");
+	fake_loop_settle(o->loop);
+	be_legacy(o, "2025-11-25", "{}");
+	ucall_send(o, &c, CALL);
+	server_refuses(server_heard("tools/call")->id, "-32020");
+	ck_assert_uint_eq(c.done, 2);
+	ck_assert_int_eq(c.kind, OUTCOME_ERROR);
+	ck_assert(uowner_is_ready(o));
 	uowner_free(o);
 }
 END_TEST
@@ -341,6 +423,7 @@ END_TEST
 
 START_TEST(listen_is_opened_again)
 {
+	static const enum mv_err errs[] = {MV_CLOSED, MV_CLOSED, MV_HTTP, MV_NOMEM};
 	struct uowner *o = uowner_new_of(remote_conf());
 	char text[512];
 	uint64_t id;
@@ -358,7 +441,7 @@ START_TEST(listen_is_opened_again)
 		fake_http_say(fake_http_last(), id, text);
 	}
 	fake_http_fail(
-	    fake_http_last(), id, _i == 2 ? MV_HTTP : MV_CLOSED, _i == 2 ? 503 : 0, NULL);
+	    fake_http_last(), id, errs[_i], errs[_i] == MV_HTTP ? 503 : 0, NULL);
 	fake_loop_advance(o->loop, 999);
 	server_heard(NULL);
 	/* One that was never opened is tried more and more seldom. */
@@ -385,12 +468,15 @@ main(void)
 	tcase_add_test(tc, session_is_lost);
 	tcase_add_loop_test(tc, session_is_lost_again, 0, 2);
 	tcase_add_test(tc, session_is_lost_for_good);
+	tcase_add_test(tc, session_of_no_use_is_lost);
+	tcase_add_loop_test(tc, sessions_are_lost_one_after_the_other, 0, 2);
 	tcase_add_loop_test(tc, legacy_one_turns_modern, 0, 2);
+	tcase_add_test(tc, legacy_one_has_such_errors);
 	tcase_add_loop_test(tc, modern_one_is_doubted, 0, ROWS(doubts));
 	tcase_add_test(tc, messages_tell_their_call);
 	tcase_add_test(tc, batch_ends_its_call);
 	tcase_add_loop_test(tc, cancel_is_told_in_its_way, 0, 3);
-	tcase_add_loop_test(tc, listen_is_opened_again, 0, 3);
+	tcase_add_loop_test(tc, listen_is_opened_again, 0, 4);
 	srunner_run_all(sr, CK_NORMAL);
 	failed = srunner_ntests_failed(sr);
 	srunner_free(sr);

@@ -76,7 +76,8 @@ end_server(void)
 static inline enum mv_err
 send_message(uint64_t id, bool is_initialize, const char *lines, const char *text)
 {
-	const struct http_message what = {id, is_initialize, lines};
+	const struct http_message what = {
+	    .id = id, .is_initialize = is_initialize, .lines = lines};
 	char *copy = mem_xstrdup(text);
 	size_t n = strlen(copy);
 	struct iovec iov[2] = {{copy, n / 2}, {copy + n / 2, n - n / 2}};

@@ -79,12 +79,15 @@ server_heard(const char *method)
 static inline void
 be_modern(struct uowner *o, const char *caps)
 {
+	const struct fake_posted *m;
 	char result[1024];
 
 	(void)snprintf(result, sizeof(result), MODERN, caps);
 	if (upstream_state(o->u) == UPSTREAM_ST_DOWN)
 		upstream_start(o->u);
-	server_answers(server_heard("server/discover")->id, result);
+	m = server_heard("server/discover");
+	ck_assert(m->is_apart);
+	server_answers(m->id, result);
 	ck_assert(uowner_is_ready(o));
 	ck_assert_str_eq(o->u->era->name, "modern");
 }
@@ -96,7 +99,7 @@ greet_legacy(struct uowner *o, const char *revision, const char *caps)
 	const struct fake_posted *m = server_heard("initialize");
 	char result[1024];
 
-	ck_assert(m->is_initialize);
+	ck_assert(m->is_initialize && !m->is_apart);
 	ck_assert_str_eq(m->lines, "");
 	(void)snprintf(result, sizeof(result), LEGACY, revision, caps);
 	server_says(

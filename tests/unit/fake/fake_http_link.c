@@ -183,6 +183,7 @@ http_link_send(
 	s->posted.text = buf_take(&b, NULL);
 	s->posted.id = what->id;
 	s->posted.is_initialize = what->is_initialize;
+	s->posted.is_apart = what->is_apart;
 	s->posted.lines =
 	    what->lines != NULL ? fake_join(what->lines, NULL) : mem_xstrdup("");
 	ck_assert_int_eq(
@@ -300,7 +301,8 @@ fake_failure(enum mv_err err, int status)
 {
 	static char text[64];
 
-	(void)snprintf(text, sizeof(text), status != 0 ? "status %d" : "no way", status);
+	(void)snprintf(text, sizeof(text),
+	    status != 0 ? "status %d" : "tools.example:7001: no way", status);
 	return (struct http_failure){.err = err, .status = status, .text = text};
 }
 

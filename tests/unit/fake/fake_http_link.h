@@ -14,7 +14,7 @@ void fake_curl_refuse(bool refuse);
 /* One message that was sent. */
 struct fake_posted {
 	uint64_t id;
-	bool is_initialize;
+	bool is_initialize, is_apart;
 	char *lines; /* the message's own, each with a newline; "" if none */
 	char *text;
 };

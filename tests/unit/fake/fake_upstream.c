@@ -19,39 +19,6 @@
 #include <string.h>
 #include <sys/uio.h>
 
-/* ---- copies ---- */
-
-struct upstream_call_copy *
-upstream_call_dup(const struct upstream_call *c)
-{
-	size_t len = c->len + c->client_info.n + c->client_caps.n;
-	struct upstream_call_copy *h = mem_try(sizeof(*h) + len);
-
-	if (h == NULL)
-		return NULL;
-	memcpy(h->bytes, c->base, c->len);
-	h->len = len;
-	h->json = *c->json;
-	h->call = *c;
-	h->call.base = h->bytes;
-	h->call.json = &h->json;
-	len = c->len;
-	if (c->client_info.n > 0)
-		h->call.client_info.p =
-		    memcpy(h->bytes + len, c->client_info.p, c->client_info.n);
-	len += c->client_info.n;
-	if (c->client_caps.n > 0)
-		h->call.client_caps.p =
-		    memcpy(h->bytes + len, c->client_caps.p, c->client_caps.n);
-	return h;
-}
-
-void
-upstream_call_free(struct upstream_call_copy *c)
-{
-	mem_free(c);
-}
-
 /* ---- life ---- */
 
 static void
@@ -422,7 +389,7 @@ upstream_cancel(struct upstream_req *r, const struct link_msg *cancel)
 
 	if (u == NULL)
 		return;
-	u->withdrawn_ms = clock_now_ms();
+	fake_note_withdrawn(u, r);
 	for (size_t i = 0; i < u->n_sent; i++) {
 		struct fake_sent *s = &u->sent[i];
 

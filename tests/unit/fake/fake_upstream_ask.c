@@ -11,6 +11,7 @@
 
 #include "mcpvisor/clock.h"
 #include "mcpvisor/mem.h"
+#include "mcpvisor/metrics.h"
 
 #include <check.h>
 #include <string.h>
@@ -74,6 +75,29 @@ bool
 upstream_may_ask_by_request(const struct upstream *u)
 {
 	return !u->is_modern;
+}
+
+void
+fake_note_withdrawn(struct upstream *u, const struct upstream_req *r)
+{
+	if (u->withdrawn_ms == 0)
+		u->withdrawn_owner = r->owner;
+	else if (u->withdrawn_owner != r->owner)
+		u->withdrawn_owner = NULL;
+	u->withdrawn_ms = clock_now_ms();
+}
+
+const void *
+upstream_withdrawn_owner(const struct upstream *u)
+{
+	return u->withdrawn_owner;
+}
+
+void
+upstream_forget_owner(struct upstream *u, const void *owner)
+{
+	if (u->withdrawn_owner == owner)
+		u->withdrawn_owner = NULL;
 }
 
 uint64_t
@@ -167,6 +191,7 @@ question_refuse(struct question *q, int code, const char *message)
 {
 	struct buf b;
 
+	metrics_add(METRIC_QUESTIONS_REFUSED, 1);
 	buf_init(&b, 4096);
 	buf_addf(&b, "%d %s", code, message);
 	fake_note_answer(q, "refused", b.data, b.len);

@@ -376,10 +376,10 @@ uowner_check(const struct uowner *o)
 	    u->discover.u != NULL, (st == UPSTREAM_ST_PROBE || st == UPSTREAM_ST_BOTH ||
 				       st == UPSTREAM_ST_LATE) &&
 				       !going);
-	ck_assert_int_eq(u->init.u != NULL,
-	    (st == UPSTREAM_ST_BOTH || st == UPSTREAM_ST_INIT ||
-		st == UPSTREAM_ST_AGREED) &&
-		!going);
+	ck_assert_int_eq(
+	    u->init.u != NULL, (st == UPSTREAM_ST_BOTH || st == UPSTREAM_ST_INIT ||
+				   st == UPSTREAM_ST_AGREED) &&
+				   !going);
 	ck_assert(u->link == NULL || fake_link_is_closed(u->link) == going);
 	ck_assert_int_eq(upstream_is_settled(u), o->settled == 1);
 	if (st == UPSTREAM_ST_READY && !going)

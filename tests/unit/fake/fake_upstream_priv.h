@@ -37,6 +37,7 @@ struct upstream {
 	unsigned client_caps, roots_changes;
 	bool caps_known, asks, is_remote, is_modern;
 	uint64_t withdrawn_ms;
+	const void *withdrawn_owner;
 	struct question *questions;
 	unsigned n_questions, n_answers, n_question_progress;
 	char *answer; /* the last one */
@@ -46,6 +47,8 @@ struct upstream {
 void fake_begin(struct upstream *u);
 /* Out of every list; its memory is its owner's. */
 void fake_forget(struct upstream_req *r);
+/* r is given up. */
+void fake_note_withdrawn(struct upstream *u, const struct upstream_req *r);
 void fake_end(struct upstream_req *r, const struct outcome *o);
 void fake_fail_all(struct upstream *u, enum mv_err err);
 void fake_transmit(

@@ -370,7 +370,7 @@ fake_upstream_fail(struct upstream *u, size_t i, enum mv_err err, const char *de
 	struct outcome o = {.kind = OUTCOME_FAILED, .err = err, .detail = detail};
 
 	if (err == MV_TIMEOUT)
-		u->withdrawn_ms = clock_now_ms();
+		fake_note_withdrawn(u, fake_flying(u, i));
 	fake_end(fake_flying(u, i), &o);
 }
 
