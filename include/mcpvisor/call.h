@@ -19,7 +19,7 @@ struct call_cb {
 	void (*on_done)(void *arg, const struct outcome *o);
 };
 
-/* A member of its owner, zeroed. */
+/* A member of its owner, zeroed up to own. */
 struct call {
 	const struct call_cb *cb;
 	void *arg;
@@ -37,12 +37,14 @@ struct call {
 	struct upstream_call_copy *copy; /* while waiting */
 	struct upstream_call_copy *kept; /* for call_retry */
 	uint64_t serial;		 /* of the instance that it was sent to */
+	bool is_asked;			 /* its client is: that instance is kept */
 	/* Set by the owner: the task that a tasks/ request is about; for call_start
 	 * alone, which keeps its number. NULL: there is no such task. */
 	const struct task *task;
 	uint64_t task_serial;
-	struct buf input; /* the answers of a call_retry */
+	/* From here on set by call_start. */
 	struct buf own;	  /* what we put in place of the client's words */
+	struct buf input; /* the answers of a call_retry */
 	char why[160];	  /* of MV_PARAMS: what is wrong, if it is not the name; or "" */
 };
 
@@ -59,8 +61,9 @@ enum mv_err call_start(struct gateway *g, struct call *c,
  * wrote it; either may be absent. As call_start; MV_DIED: that instance is gone. */
 enum mv_err call_retry(
     struct call *c, struct jtext responses, struct jtext state) MCPVISOR_MUST_CHECK;
-/* While its client is asked nothing holds the instance of c: c->u is NULL after this if
- * that has gone. To be called before c->u is used then. */
+/* While its client is asked the instance of c does not end of its own, but it may die or
+ * be replaced: c->u is NULL after this if it has gone. To be called before c->u is used
+ * then. */
 void call_look(struct call *c);
 /* Ends c without an answer and tells its owner. cancel as in upstream_cancel. */
 void call_cancel(struct call *c, const struct link_msg *cancel);

@@ -40,6 +40,8 @@
 #define CAP_CLIENT_INFO_BYTES (64u * 1024)
 /* Requests in one batch (2025-03-26). */
 #define CAP_BATCH_ITEMS 1024
+/* Notifications and answers of ours that one server over HTTP has not taken yet. */
+#define CAP_HTTP_NOTES 256
 /* Head of an upstream's answer over HTTP. */
 #define CAP_ANSWER_HEAD_BYTES (256u * 1024)
 /* Pages, items and bytes of one upstream's list. */

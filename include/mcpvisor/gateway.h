@@ -171,6 +171,10 @@ enum mv_err gateway_pick_instance(struct gateway *g, struct upstream **u,
 
 /* A number that tells instance u from any other, before and after it; 0: it is gone. */
 uint64_t gateway_serial(const struct gateway *g, const struct upstream *u);
+/* The client of a call at instance u, which has that number, is asked: u is kept for the
+ * call's return, or no more. Does nothing if it is gone. */
+void gateway_keep_instance(
+    struct gateway *g, const struct upstream *u, uint64_t serial, bool keep);
 /* A call is over: a question whose owner was not certain may have one now. */
 void gateway_note_call_over(struct gateway *g);
 /* Instances of u beside itself. */

@@ -71,6 +71,9 @@ bool method_is_notification(enum method m);
  * JSON_SLOT_MAX: there is none. */
 enum json_slot method_name_slot(enum method m);
 
+/* Whether a result of m may be input_required. Spec: 2026-07-28 basic/patterns/mrtr. */
+bool method_may_require_input(enum method m);
+
 /* The two ways of tasks, which have nothing but the word in common. */
 enum task_kind {
 	TASKS_NONE,

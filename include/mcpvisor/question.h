@@ -64,6 +64,7 @@ void question_take(struct question *q, const struct question_cb *cb, void *arg,
 /* Sends the answer, member is "result" or "error", and ends q. */
 void question_answer(
     struct question *q, const char *member, const struct iovec *body, int n);
+/* The same with an error of our own; counted. */
 void question_refuse(struct question *q, int code, const char *message);
 /* Does nothing if q asked for no progress. */
 void question_progress(struct question *q, const struct link_msg *m);

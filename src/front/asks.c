@@ -18,7 +18,6 @@
 #include "mcpvisor/clock.h"
 #include "mcpvisor/log.h"
 #include "mcpvisor/mem.h"
-#include "mcpvisor/metrics.h"
 
 #include <string.h>
 
@@ -102,7 +101,6 @@ ask_lose(struct ask *a, const char *why)
 	const struct ask_ops *ops = a->ops;
 	void *arg = a->arg;
 
-	metrics_add(METRIC_QUESTIONS_REFUSED, 1);
 	ask_drop(a);
 	ops->on_lost(arg, why);
 }
@@ -391,7 +389,6 @@ client_take_question(struct client *c, struct request *r, struct question *q)
 	struct buf b;
 
 	if (!client_can_be_asked(c, q->method, what.params)) {
-		metrics_add(METRIC_QUESTIONS_REFUSED, 1);
 		question_refuse(q, RPC_NO_METHOD,
 		    "Method not found: this client did not declare the capability");
 		return;

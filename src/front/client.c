@@ -166,7 +166,7 @@ request_new(struct client *c, const struct link_msg *m, const struct front_era *
 		client_reply_err(c, m->env.id, MV_BUSY);
 		return NULL;
 	}
-	memset(r, 0, offsetof(struct request, text));
+	memset(r, 0, offsetof(struct request, call.own));
 	buf_init(&r->uri, CAP_URI_BYTES * 6 + 2);
 	r->c = c;
 	r->era = era;
@@ -452,6 +452,7 @@ client_finish(struct client *c)
 			request_cancel(r, NULL);
 			continue;
 		}
+		call_look(&r->call); /* the log names its upstream */
 		call_cancel(&r->call, NULL);
 		buf_reset(&c->scratch);
 		wording_put_failure(&c->scratch, &f);

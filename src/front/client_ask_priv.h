@@ -62,8 +62,6 @@ void request_note_elicitations(struct request *r, const struct outcome *o);
 #define ASK_STREAM_MS 30000
 
 /* parked.c */
-/* Notes what a handle given out for r will be good for. */
-void parked_bind(struct request *r, const struct link_msg *m);
 /* q is of r's call: its client is asked, and comes back with the answer. */
 void parked_take_question(struct request *r, struct question *q);
 /* Whether fresh is the return to a call that is parked: it goes on under fresh's name, or
@@ -74,6 +72,17 @@ void parked_keep_end(
     struct request *r, int status, const char *member, const struct iovec *body, int n);
 void parked_free(struct parked *p); /* NULL is allowed */
 void client_on_question(void *arg, struct upstream *u, struct question *q);
+
+/* parked_handle.c */
+#define PARKED_NONCE_BYTES 16
+/* Notes what a handle given out for r, which m is, will be good for. */
+void parked_bind(struct request *r, const struct link_msg *m);
+/* Appends one for r, which is bound; its number goes into nonce. */
+void parked_put_handle(
+    const struct request *r, uint32_t ms, unsigned char *nonce, struct buf *out);
+/* Whether text is a handle that was given out for a request like r, which is bound, to
+ * the same; its number goes into nonce. */
+bool parked_read_handle(const struct request *r, struct jtext text, unsigned char *nonce);
 
 /* handle_input.c */
 /* o, an input_required result, is the end of r's call for now: asks r's client. */

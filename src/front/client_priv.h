@@ -53,8 +53,7 @@ struct request {
 	struct batch *batch;
 	const struct client_port *port; /* NULL: the client's own channel */
 	bool hashed;			/* in by_id, which all are or none */
-	struct call call;
-	struct gateway_waiter waiter; /* for what waits for the lists */
+	struct gateway_waiter waiter;	/* for what waits for the lists */
 	struct listen *listen;
 	struct legacy_sub *sub;	  /* resources/subscribe that waits for its answer */
 	struct request *sub_next; /* another one that waits for the same */
@@ -68,7 +67,8 @@ struct request {
 	bool is_bound;		  /* bound is set */
 	struct call_note note;
 	char *heap;
-	/* From here on not cleared at the start. */
+	struct call call;
+	/* From call.own on not cleared at the start. */
 	char text[REQUEST_TEXT_BYTES];
 	unsigned char bound[MAC_BYTES]; /* what a handle for it is good for */
 	struct log_client log_client;	/* if note.is_logged */

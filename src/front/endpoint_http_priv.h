@@ -12,13 +12,14 @@
 #include "mcpvisor/loop.h"
 #include "mcpvisor/session_id.h"
 
-#define ENDPOINT_MAGIC	0x65687474u
-#define HTTP_CALL_MAGIC 0x6863616cu
-#define DOOR_MAGIC	0x646f6f72u
-#define MOUNT_MAGIC	0x6d6f756eu
-#define EXTRA_BYTES	1600
-#define HTTP_ALLOW_ALL	"Allow: POST, GET, DELETE, OPTIONS\r\n"
-#define HTTP_ALLOW_SSE	"Allow: GET, POST, OPTIONS\r\n"
+#define ENDPOINT_MAGIC	    0x65687474u
+#define HTTP_CALL_MAGIC	    0x6863616cu
+#define DOOR_MAGIC	    0x646f6f72u
+#define MOUNT_MAGIC	    0x6d6f756eu
+#define EXTRA_BYTES	    1600
+#define HTTP_METHODS_ALL    "POST, GET, DELETE, OPTIONS"
+#define HTTP_METHODS_SSE    "GET, POST, OPTIONS"
+#define HTTP_ALLOW(methods) "Allow: " methods "\r\n"
 
 struct socket_client;
 struct http_track;
@@ -88,15 +89,16 @@ struct http_session {
 	struct client *client;
 	struct http_call *stream;   /* the newest GET; the others hang on to it */
 	struct http_replay *replay; /* what its streams sent; NULL: nothing */
-	char *text;		    /* its id; NULL until initialize has succeeded */
-	char *principal;	    /* whose it is; in the memory of text */
-	size_t text_len;
+	char *text;	 /* its id, NUL, whose it is, NUL; NULL until initialize
+			    has succeeded */
+	size_t text_len; /* of its id */
 	uint64_t serial, expires_s; /* as its id says */
 	uint64_t used_ms;
-	unsigned calls;	 /* exchanges that point here */
-	bool is_marked;	 /* it holds what no restart can bring back */
-	bool is_deleted; /* goes with its last call */
-	bool is_sse;	 /* of HTTP+SSE: it goes with its stream */
+	uint64_t away_ms; /* until then what comes unasked waits for the next stream */
+	unsigned calls;	  /* exchanges that point here */
+	bool is_marked;	  /* it holds what no restart can bring back */
+	bool is_deleted;  /* goes with its last call */
+	bool is_sse;	  /* of HTTP+SSE: it goes with its stream */
 	struct deferred reap;
 	struct http_session *next, **prev;
 };

@@ -156,6 +156,12 @@ modern_map_elicitations(const struct request *r, const struct outcome *o, struct
 	struct jtext one;
 	unsigned n = 0;
 
+	/* Others have no such result. */
+	if (!method_may_require_input(r->method)) {
+		f.detail = "it asks for input where none can be asked for";
+		wording_put_failure(out, &f);
+		return "error";
+	}
 	if ((r->call.caps & CLIENT_CAP_ELICITATION_URL) == 0) {
 		wording_put_needed(
 		    out, CLIENT_CAP_ELICITATION | CLIENT_CAP_ELICITATION_URL);

@@ -18,12 +18,7 @@
 
 #include <stdio.h>
 
-enum {
-	RPC_NEEDS_CAPABILITY = -32021,
-	RPC_URL_ELICITATION = -32042,
-	RPC_PARAMS = -32602,
-	RPC_INTERNAL = -32603
-};
+enum { RPC_URL_ELICITATION = -32042, RPC_PARAMS = -32602, RPC_INTERNAL = -32603 };
 
 static const struct jtext no_name = {NULL, 0};
 
@@ -77,11 +72,11 @@ call_reply_error(struct request *r, const struct outcome *o)
 		member = r->era->map_error(r, o, code, out);
 	}
 	if (member != NULL && out->err == MV_OK) {
-		/* The only code that an era maps to one with a status of its own. */
-		code = member[0] == 'e' && code == RPC_URL_ELICITATION
-			   ? RPC_NEEDS_CAPABILITY
-			   : 0;
 		iov = (struct iovec){out->data, out->len};
+		/* The status is that of what is sent. */
+		code = 0;
+		(void)json_int(
+		    json_member((struct jtext){out->data, out->len}, "code"), &code);
 	} else {
 		member = "error";
 	}
@@ -357,6 +352,7 @@ handle_forward(struct request *r, const struct link_msg *m)
 	if (err != MV_OK)
 		call_reply_refused(r, err, NULL, name);
 	else if (modern && r->call.caps != CLIENT_CAP_NONE && !r->is_bound &&
+		 method_may_require_input(r->method) &&
 		 (r->call.u == NULL || upstream_may_ask_by_request(r->call.u)))
 		parked_bind(r, m);
 }

@@ -11,6 +11,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #define OF_REQUEST 'r'
 #define OF_NOTICES 'n'
@@ -56,7 +57,9 @@ id_take_char(struct http_text *t, char c)
 bool
 http_event_id_parse(struct http_text t, struct http_event_id *id)
 {
+	struct http_text whole = t;
 	uint64_t epoch, number;
+	char ours[HTTP_EVENT_ID_BYTES];
 
 	id->is_notices = id_take_char(&t, OF_NOTICES);
 	if ((!id->is_notices && !id_take_char(&t, OF_REQUEST)) ||
@@ -66,5 +69,7 @@ http_event_id_parse(struct http_text t, struct http_event_id *id)
 		return false;
 	id->epoch = (uint32_t)epoch;
 	id->number = (uint32_t)number;
-	return true;
+	/* Each has one spelling, in which no number has turned over. */
+	http_event_id_put(id, ours);
+	return whole.n == strlen(ours) && memcmp(whole.p, ours, whole.n) == 0;
 }

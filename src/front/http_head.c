@@ -15,6 +15,16 @@
 
 #include <string.h>
 
+/* Names with Mcp-Param- are the tools' own; the asterisk does not stand for
+ * Authorization. */
+#define OPTIONS_HEADERS(methods)                                                         \
+	HTTP_ALLOW(methods)                                                              \
+	"Access-Control-Allow-Methods: " methods "\r\n"                                  \
+	"Access-Control-Allow-Headers: Content-Type, Accept, Authorization, "            \
+	"Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name, "                   \
+	"Last-Event-ID, *\r\n"                                                           \
+	"Access-Control-Max-Age: 600\r\n"
+
 static bool
 text_has(struct http_text t, const char *word)
 {
@@ -159,13 +169,19 @@ head_status(struct http_call *k, const struct http_head *h)
 	return k->takes_json || k->takes_stream ? 0 : 406;
 }
 
+static const char *
+head_allow(const struct http_call *k)
+{
+	return k->mount->is_sse ? HTTP_ALLOW(HTTP_METHODS_SSE)
+				: HTTP_ALLOW(HTTP_METHODS_ALL);
+}
+
 /* The server has plain words for the others. */
 static void
 head_refuse(struct http_call *k, int status)
 {
 	if (status == 405)
-		http_call_reply(k, 405,
-		    k->mount->is_sse ? HTTP_ALLOW_SSE : HTTP_ALLOW_ALL, NULL, NULL, 0);
+		http_call_reply(k, 405, head_allow(k), NULL, NULL, 0);
 	else if (status == 403)
 		http_call_refuse(k, 403, -32600,
 		    "Forbidden: this Host or Origin may not talk to this endpoint");
@@ -181,15 +197,9 @@ head_refuse(struct http_call *k, int status)
 void
 http_call_options(struct http_call *k)
 {
-	/* Names with Mcp-Param- are the tools' own; the asterisk does not stand for
-	 * Authorization. */
 	http_call_reply(k, 204,
-	    HTTP_ALLOW_ALL
-	    "Access-Control-Allow-Methods: POST, GET, DELETE, OPTIONS\r\n"
-	    "Access-Control-Allow-Headers: Content-Type, Accept, Authorization, "
-	    "Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name, "
-	    "Last-Event-ID, *\r\n"
-	    "Access-Control-Max-Age: 600\r\n",
+	    k->mount->is_sse ? OPTIONS_HEADERS(HTTP_METHODS_SSE)
+			     : OPTIONS_HEADERS(HTTP_METHODS_ALL),
 	    NULL, NULL, 0);
 }
 

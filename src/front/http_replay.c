@@ -199,16 +199,13 @@ http_track_prime(struct http_call *k)
 		(void)!track_write(k->track, k->track->handed, NULL, 0);
 }
 
-void
-http_track_begin(struct http_call *k)
+/* NULL: there is no room for it. */
+static struct http_track *
+track_new(struct http_session *s, struct http_call *carrier, bool is_notices)
 {
-	struct http_session *s = k->session;
 	struct http_replay *r = s->replay;
 	struct http_track *t = NULL;
 
-	if (s->is_sse || s->e->o.replay_bytes == 0 ||
-	    !revision_has_event_ids(client_session_of(s->client).revision))
-		return;
 	if (r == NULL) {
 		r = s->replay = mem_xcalloc(1, sizeof(*r));
 		r->s = s;
@@ -220,20 +217,30 @@ http_track_begin(struct http_call *k)
 	}
 	if (t == NULL) {
 		replay_rest(s);
-		return;
+		return NULL;
 	}
 	*t = (struct http_track){.magic = TRACK_MAGIC,
 	    .of = r,
 	    .next = r->tracks,
 	    .prev = &r->tracks,
-	    .carrier = k,
+	    .carrier = carrier,
 	    .tail = &t->first,
 	    .number = ++r->made,
-	    .is_notices = k->is_get};
+	    .is_notices = is_notices};
 	if (t->next != NULL)
 		t->next->prev = &t->next;
 	r->tracks = t;
-	k->track = t;
+	return t;
+}
+
+void
+http_track_begin(struct http_call *k)
+{
+	struct http_session *s = k->session;
+
+	if (!s->is_sse && s->e->o.replay_bytes > 0 &&
+	    revision_has_event_ids(client_session_of(s->client).revision))
+		k->track = track_new(s, k, k->is_get);
 }
 
 enum mv_err
@@ -314,8 +321,18 @@ http_track_leave(struct http_call *k, bool gone)
 	if (t->is_settled && patience > SETTLED_MS)
 		patience = SETTLED_MS;
 	t->due_ms = clock_now_ms() + patience;
-	if (t->is_notices && k->session->stream == NULL)
+	if (!t->is_notices)
+		return;
+	if (k->session->stream == NULL) {
+		k->session->away_ms = t->due_ms;
 		t->of->away = t;
+	}
+	/* Nothing to ask for again: its id brings another stream, as good as this. */
+	if (t->first == NULL) {
+		k->track = NULL;
+		track_free(t);
+		replay_rest(k->session);
+	}
 }
 
 static struct http_track *
@@ -401,11 +418,17 @@ http_track_resume(struct http_call *k, struct http_track *t, uint64_t after)
 }
 
 struct http_track *
-http_replay_away(const struct http_session *s)
+http_replay_away(struct http_session *s)
 {
 	struct http_track *t = s->replay != NULL ? s->replay->away : NULL;
 
-	return t != NULL && t->due_ms > clock_now_ms() ? t : NULL;
+	if (s->away_ms <= clock_now_ms())
+		return NULL;
+	if (t == NULL && (t = track_new(s, NULL, true)) != NULL) {
+		t->due_ms = s->away_ms;
+		s->replay->away = t;
+	}
+	return t;
 }
 
 void

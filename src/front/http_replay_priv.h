@@ -76,8 +76,9 @@ bool http_track_find(
 /* k carries t from now on, and brings what came after that event. */
 void http_track_resume(struct http_call *k, struct http_track *t, uint64_t after);
 
-/* The track that takes notices while no stream is open; NULL: none does. */
-struct http_track *http_replay_away(const struct http_session *s);
+/* The track that takes notices while no stream is open, made if there is none yet; NULL:
+ * none does. */
+struct http_track *http_replay_away(struct http_session *s);
 /* k, a stream for notices, has been opened: what waited for it follows. */
 void http_replay_return(struct http_call *k);
 /* Whether an answer waits for its client to come back. Drops what has waited long enough.

@@ -195,10 +195,21 @@ session_enter(struct http_session *s, struct http_text text, const struct sessio
 	memcpy(p + text.n + 1, id->principal, n + 1);
 	s->text = p;
 	s->text_len = text.n;
-	s->principal = p + text.n + 1;
 	s->serial = id->serial;
 	s->expires_s = id->expires_s;
-	return strmap_put(s->e->sessions, s->text, s->text_len, s);
+	if (strmap_put(s->e->sessions, s->text, s->text_len, s))
+		return true;
+	/* Without it, it goes with its call. */
+	s->text = NULL;
+	s->text_len = 0;
+	mem_free(p);
+	return false;
+}
+
+static bool
+session_is_of(const struct http_session *s, const char *principal)
+{
+	return strcmp(s->text + s->text_len + 1, principal) == 0;
 }
 
 bool
@@ -251,7 +262,7 @@ http_session_named(struct http_mount *m, struct http_text text, const char *prin
 	struct http_session *s = strmap_get(m->e->sessions, text.p, text.n);
 
 	if (s == NULL || !s->is_sse || s->is_deleted || s->mount != m ||
-	    strcmp(s->principal, principal) != 0)
+	    !session_is_of(s, principal))
 		return NULL;
 	return s;
 }
@@ -314,7 +325,7 @@ http_session_find(struct http_mount *m, struct http_text text, const char *princ
 	*out = NULL;
 	if (s == NULL) {
 		status = session_read(m, text, principal, &s);
-	} else if (s->is_deleted || s->is_sse || strcmp(s->principal, principal) != 0 ||
+	} else if (s->is_deleted || s->is_sse || !session_is_of(s, principal) ||
 		   s->expires_s <= session_now_s()) {
 		status = 404;
 	} else if (!s->is_marked && session_is_gone(e, s->serial)) {

@@ -8,7 +8,7 @@
  *     |                              | its time is over, or its client's
  *     +--> its end, told             +--> its end, kept for the retry
  *
- * Owns: the open questions of such a call, its handle, and an end that nobody waited for.
+ * Owns: the open questions of such a call, and an end that nobody waited for.
  * Driven by: questions, retries, the call's end, a timer each.
  * Invariants: a handle works once, for the request that it was given out with, and for
  * whom; what a client says reaches only the questions of its own call; the end of the
@@ -23,18 +23,12 @@
 #include "mcpvisor/clock.h"
 #include "mcpvisor/log.h"
 #include "mcpvisor/mem.h"
-#include "mcpvisor/metrics.h"
 #include "mcpvisor/wording.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
-#define HANDLE_PREFIX "mv1."
-#define NONCE_BYTES   16
-#define STAMP_BYTES   8
-#define HANDLE_BYTES  (NONCE_BYTES + STAMP_BYTES + MAC_BYTES)
-#define NOT_DECLARED  "The client that made this call did not declare the capability"
+#define NOT_DECLARED "The client that made this call did not declare the capability"
 /* Servers that have several questions ask them in one go. */
 #define COLLECT_MS 20
 
@@ -52,7 +46,7 @@ struct parked {
 	struct parked *next, **prev; /* all of the client's */
 	struct parked_question *questions, **questions_tail;
 	unsigned last_number;
-	unsigned char nonce[NONCE_BYTES];
+	unsigned char nonce[PARKED_NONCE_BYTES];
 	struct timer timer; /* live: the moment; detached: its time */
 	/* Its end, while nobody waits for it. */
 	const char *end_member; /* NULL: it has none */
@@ -82,7 +76,6 @@ parked_free(struct parked *p)
 		struct question *q = p->questions->q;
 
 		question_free(p->questions);
-		metrics_add(METRIC_QUESTIONS_REFUSED, 1);
 		question_refuse(q, RPC_INTERNAL, "Nobody waits for this call any more");
 	}
 	*p->prev = p->next;
@@ -92,111 +85,6 @@ parked_free(struct parked *p)
 	timer_fini(&p->timer);
 	buf_fini(&p->end);
 	mem_free(p);
-}
-
-/* ---- the handle ---- */
-
-static uint64_t
-wall_s(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec;
-}
-
-static const struct mac_key *
-client_park_key(struct client *c)
-{
-	struct mac_key key;
-
-	if (c->park_key == NULL) {
-		mac_key_random(&key);
-		client_set_key(c, &key);
-		mac_key_wipe(&key);
-	}
-	return c->park_key;
-}
-
-void
-parked_bind(struct request *r, const struct link_msg *m)
-{
-	const struct mac_key *key = client_park_key(r->c);
-	enum json_slot slot =
-	    m->json->slot[JSON_P_NAME].len != 0 ? JSON_P_NAME : JSON_P_URI;
-	struct jtext name = jtext_of(m->base, m->json->slot[slot]);
-	struct jtext args = jtext_of(m->base, m->json->slot[JSON_P_ARGUMENTS]);
-	struct buf b;
-
-	mac_sign(key, args.p, args.n, r->bound);
-	buf_init(&b, CAP_MESSAGE_BYTES);
-	buf_add(&b, r->bound, MAC_BYTES);
-	buf_add_str(&b, method_name(r->method));
-	buf_add_char(&b, '\0');
-	if (r->port == NULL)
-		buf_add_str(&b, "local");
-	else
-		r->port->ops->put_principal(r->port->arg, &b);
-	buf_add_char(&b, '\0');
-	json_put(&b, name);
-	r->is_bound = b.err == MV_OK;
-	if (r->is_bound)
-		mac_sign(key, b.data, b.len, r->bound);
-	buf_fini(&b);
-}
-
-/* What is signed: the head of a handle and the request that it is for. */
-static void
-handle_put_signed(const struct request *r, const unsigned char *head, unsigned char *text)
-{
-	memcpy(text, head, NONCE_BYTES + STAMP_BYTES);
-	memcpy(text + NONCE_BYTES + STAMP_BYTES, r->bound, MAC_BYTES);
-}
-
-static void
-handle_put(struct parked *p, uint32_t ms, struct buf *out)
-{
-	unsigned char h[HANDLE_BYTES], text[NONCE_BYTES + STAMP_BYTES + MAC_BYTES];
-	uint64_t until = wall_s() + ms / 1000;
-
-	for (size_t i = 0; i < NONCE_BYTES; i += sizeof(uint32_t)) {
-		uint32_t word = clock_random(UINT32_MAX);
-
-		memcpy(p->nonce + i, &word, sizeof(word));
-	}
-	memcpy(h, p->nonce, NONCE_BYTES);
-	for (size_t i = 0; i < STAMP_BYTES; i++)
-		h[NONCE_BYTES + i] = (unsigned char)(until >> (8 * i));
-	handle_put_signed(p->r, h, text);
-	mac_sign(p->r->c->park_key, text, sizeof(text), h + NONCE_BYTES + STAMP_BYTES);
-	buf_add_str(out, HANDLE_PREFIX);
-	base64url_put(out, h, sizeof(h));
-}
-
-/* Whether text is a handle that was given out for a request like r, to the same. */
-static bool
-handle_read(const struct request *r, struct jtext text, unsigned char *h)
-{
-	unsigned char signed_text[NONCE_BYTES + STAMP_BYTES + MAC_BYTES];
-	size_t skip = 1 + strlen(HANDLE_PREFIX);
-	struct buf b;
-	bool ok = false;
-
-	if (jtext_type(text) != '"' || text.n < skip + 1 ||
-	    memcmp(text.p + 1, HANDLE_PREFIX, skip - 1) != 0)
-		return false;
-	buf_init(&b, HANDLE_BYTES * 2);
-	if (base64url_take(&b, text.p + skip, text.n - skip - 1) &&
-	    b.len == HANDLE_BYTES) {
-		memcpy(h, b.data, HANDLE_BYTES);
-		ok = true;
-	}
-	buf_fini(&b);
-	if (!ok)
-		return false;
-	handle_put_signed(r, h, signed_text);
-	return mac_verify(r->c->park_key, signed_text, sizeof(signed_text),
-	    h + NONCE_BYTES + STAMP_BYTES, MAC_BYTES);
 }
 
 /* ---- asking ---- */
@@ -236,7 +124,7 @@ parked_ask(struct parked *p)
 		parked_put_request(&out, pq->q);
 	}
 	buf_add_str(&out, "},\"requestState\":\"");
-	handle_put(p, ms, &out);
+	parked_put_handle(r, ms, p->nonce, &out);
 	buf_add_str(&out, "\"}");
 	if (out.err != MV_OK || c->n_parked >= CAP_PARKED_CALLS) {
 		enum mv_err err = out.err != MV_OK ? out.err : MV_BUSY;
@@ -311,7 +199,6 @@ parked_refuse(struct request *r, struct question *q)
 	struct buf *out = &r->c->scratch;
 	struct iovec iov;
 
-	metrics_add(METRIC_QUESTIONS_REFUSED, 1);
 	question_refuse(q, RPC_INTERNAL, NOT_DECLARED);
 	if (r->is_detached)
 		return; /* it may still do without */
@@ -331,6 +218,10 @@ parked_take(struct request *r, struct question *q, struct upstream_req *req)
 	struct parked_question *pq;
 	struct parked *p;
 
+	if (!method_may_require_input(r->method)) {
+		question_refuse(q, RPC_INTERNAL, "Its client cannot be asked for this");
+		return;
+	}
 	if (!request_can_be_asked(r, q)) {
 		parked_refuse(r, q);
 		return;
@@ -426,7 +317,6 @@ parked_refuse_rest(struct parked *p)
 		if (request_can_be_asked(p->r, q))
 			continue;
 		question_free(pq);
-		metrics_add(METRIC_QUESTIONS_REFUSED, 1);
 		question_refuse(q, RPC_INTERNAL, NOT_DECLARED);
 	}
 }
@@ -437,7 +327,7 @@ parked_find(const struct client *c, const unsigned char *nonce)
 	struct parked *p = c->parked;
 
 	while (p != NULL &&
-	       (!p->r->is_detached || memcmp(p->nonce, nonce, NONCE_BYTES) != 0))
+	       (!p->r->is_detached || memcmp(p->nonce, nonce, PARKED_NONCE_BYTES) != 0))
 		p = p->next;
 	return p;
 }
@@ -463,17 +353,17 @@ parked_resume(struct request *fresh, const struct link_msg *m)
 {
 	struct jtext state = jtext_of(m->base, m->json->slot[JSON_P_REQUEST_STATE]);
 	struct jtext responses = jtext_of(m->base, m->json->slot[JSON_P_INPUT_RESPONSES]);
-	unsigned char h[HANDLE_BYTES];
+	unsigned char nonce[PARKED_NONCE_BYTES];
 	struct parked *p;
 	struct request *r;
 
-	if (state.n == 0)
+	if (state.n == 0 || !method_may_require_input(fresh->method))
 		return false;
 	if (!fresh->is_bound)
 		parked_bind(fresh, m);
-	if (!fresh->is_bound || !handle_read(fresh, state, h))
+	if (!fresh->is_bound || !parked_read_handle(fresh, state, nonce))
 		return false;
-	p = parked_find(fresh->c, h);
+	p = parked_find(fresh->c, nonce);
 	if (p == NULL) {
 		parked_reply_gone(fresh);
 		return true;
@@ -507,7 +397,7 @@ client_on_question(void *arg, struct upstream *u, struct question *q)
 	for (struct request *r = c->is_shared ? NULL : c->requests; r != NULL;
 	     r = r->next)
 		if (r->era->modern && r->call.u == u && r->call.req.u == u &&
-		    request_can_be_asked(r, q))
+		    method_may_require_input(r->method) && request_can_be_asked(r, q))
 			oldest = r;
 	if (oldest != NULL)
 		parked_take(oldest, q, NULL);

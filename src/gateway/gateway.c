@@ -10,6 +10,7 @@
 #include "mcpvisor/gateway.h"
 
 #include "gateway_priv.h"
+#include "gateway_questions_priv.h"
 #include "gateway_tasks_priv.h"
 
 #include "mcpvisor/caps.h"

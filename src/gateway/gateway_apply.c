@@ -9,6 +9,7 @@
  * control returns to the loop, but for calls in flight, which it outlives.
  */
 #include "gateway_priv.h"
+#include "gateway_questions_priv.h"
 
 #include "mcpvisor/buf.h"
 #include "mcpvisor/caps.h"

@@ -10,6 +10,7 @@
  * of a pool has at most one call, and stops when it has had none for a while.
  */
 #include "gateway_priv.h"
+#include "gateway_questions_priv.h"
 
 #include "mcpvisor/caps.h"
 #include "mcpvisor/log.h"
@@ -199,7 +200,7 @@ pick_for_call(struct gateway *g, struct upstream **u, unsigned caps)
 		bool works;
 
 		if (m->shared != *u || m->owner != NULL || m->caps != caps ||
-		    m->n_tasks > 0 || instance_is_stuck(m))
+		    m->n_unfinished > 0 || instance_is_stuck(m))
 			continue;
 		works = upstream_refusal(m->u) == MV_OK;
 		some_work |= works;
@@ -238,8 +239,8 @@ gateway_pick_instance(
 		break;
 	case ISOLATION_SESSION:
 		/* One of a crowd has no session; what may ask it may not be shared. */
-		if ((owner == NULL || !owner->has_instances) &&
-		    caps != CLIENT_CAP_NONE && upstream_may_ask_by_request(*u))
+		if ((owner == NULL || !owner->has_instances) && caps != CLIENT_CAP_NONE &&
+		    upstream_may_ask_by_request(*u))
 			return pick_for_call(g, u, caps);
 		return pick_for_client(g, u, owner);
 	case ISOLATION_CALL:

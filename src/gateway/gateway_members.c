@@ -13,10 +13,12 @@
  * after its last call has ended, and then alone its conf may go.
  */
 #include "gateway_priv.h"
+#include "gateway_questions_priv.h"
 #include "gateway_tasks_priv.h"
 
 #include "mcpvisor/log.h"
 #include "mcpvisor/mem.h"
+#include "mcpvisor/metrics.h"
 
 #include <string.h>
 
@@ -102,11 +104,12 @@ on_log(void *arg, struct upstream *u, const struct link_msg *msg)
 	struct gateway_observer *o;
 
 	MCPVISOR_ASSERT(m->magic == MEMBER_MAGIC);
-	o = task_owner_by_meta(m, msg->base, msg->json);
-	if (o != NULL)
+	if (!task_owner_by_meta(m, msg->base, msg->json, &o))
+		gateway_deliver_log(m, msg);
+	else if (o != NULL)
 		o->on_log(o->arg, u, msg);
 	else
-		gateway_deliver_log(m, msg);
+		metrics_add(METRIC_NOTICES_DROPPED, 1);
 }
 
 static void
@@ -138,8 +141,8 @@ on_idle(void *arg, struct upstream *u)
 
 	(void)u;
 	MCPVISOR_ASSERT(m->magic == MEMBER_MAGIC);
-	if (m->n_tasks > 0)
-		return; /* what is left of them is its work too */
+	if (m->n_unfinished > 0)
+		return; /* that is its work too */
 	if (m->state == MEMBER_ST_DRAINING)
 		member_stop(m, NULL);
 	else if (m->state == MEMBER_ST_ACTIVE && m->is_instance)
@@ -225,7 +228,7 @@ on_timer(void *arg)
 	if (m->state == MEMBER_ST_DRAINING)
 		member_stop(m, NULL);
 	else if (m->state == MEMBER_ST_ACTIVE && upstream_in_flight(m->u) == 0 &&
-		 m->n_tasks == 0)
+		 m->n_unfinished == 0)
 		member_leave(m, 0);
 }
 
@@ -271,14 +274,22 @@ member_leave(struct member *m, uint32_t drain_ms)
 	member_link(&m->g->leaving, m);
 	member_set_state(m, MEMBER_ST_DRAINING);
 	/* Never from here: whoever makes it leave has not tidied up yet. */
-	timer_set(
-	    &m->timer, upstream_in_flight(m->u) > 0 || m->n_tasks > 0 ? drain_ms : 0);
+	timer_set(&m->timer,
+	    upstream_in_flight(m->u) > 0 || m->n_unfinished > 0 ? drain_ms : 0);
 }
 
 void
-member_note_task_over(struct member *m)
+member_keep(struct member *m)
 {
-	if (--m->n_tasks > 0 || upstream_in_flight(m->u) > 0)
+	m->n_unfinished++;
+	upstream_hold(m->u, true);
+}
+
+void
+member_let_go(struct member *m)
+{
+	upstream_hold(m->u, false);
+	if (--m->n_unfinished > 0 || upstream_in_flight(m->u) > 0)
 		return;
 	if (m->state == MEMBER_ST_DRAINING)
 		timer_set(&m->timer, 0);
@@ -336,6 +347,20 @@ gateway_member_of(const struct gateway *g, const struct upstream *u)
 	if (m == NULL)
 		m = members_find(g->instances, u);
 	return m != NULL ? m : members_find(g->leaving, u);
+}
+
+void
+gateway_keep_instance(
+    struct gateway *g, const struct upstream *u, uint64_t serial, bool keep)
+{
+	struct member *m = gateway_member_of(g, u);
+
+	if (m == NULL || m->serial != serial)
+		return;
+	if (keep)
+		member_keep(m);
+	else
+		member_let_go(m);
 }
 
 uint64_t

@@ -41,7 +41,7 @@ struct member {
 	struct upstream_stats past; /* of a shared one: of instances that are gone */
 	bool must_replace;	    /* it has turned out to ask */
 	uint64_t serial;	    /* no other one has it, ever */
-	unsigned n_tasks;	    /* that it must not end of its own for */
+	unsigned n_unfinished;	    /* tasks, and calls whose clients are asked */
 	/* Instances. */
 	bool is_instance;
 	unsigned caps;			/* what it declares that its client can do */
@@ -133,8 +133,10 @@ struct member *member_new(
 void member_leave(struct member *m, uint32_t drain_ms);
 /* It goes now. ladder NULL: that of its conf. */
 void member_stop(struct member *m, const struct child_ladder *ladder);
-/* One task less that it must not end for. */
-void member_note_task_over(struct member *m);
+/* One thing more that it must not end of its own for, nor take another's call where one
+ * is all that it takes; or one less. */
+void member_keep(struct member *m);
+void member_let_go(struct member *m);
 void member_activate(struct member *m);
 void members_init(struct gateway *g);
 void members_fini(struct gateway *g);
@@ -179,21 +181,6 @@ void gateway_release_instances(struct gateway *g, struct gateway_observer *owner
 void instance_on_idle(struct member *m);
 /* It is gone: what it has counted stays with the shared one. */
 void instance_bequeath(const struct member *m);
-
-/* gateway_questions.c */
-void gateway_questions_init(struct gateway *g);
-void gateway_questions_fini(struct gateway *g);
-/* Tells m's upstream, before it starts, what its client can do, if that is known. */
-void member_declare(struct member *m);
-/* What m's upstream says may be about a call that nobody waits for any more. */
-bool member_may_be_late(const struct member *m, const struct gateway_observer *who);
-/* Whether whoever can be asked caps needs an instance of u of its own. */
-bool gateway_needs_own(const struct gateway *g, const struct upstream *u, unsigned caps);
-/* by: the request on whose stream q came; NULL: that is not known. */
-void gateway_on_question(struct member *m, struct upstream_req *by, struct question *q);
-void gateway_on_elicited(struct member *m, const struct link_msg *msg);
-/* o is gone. */
-void gateway_questions_leave(struct gateway *g, const struct gateway_observer *o);
 
 /* gateway_uris.c */
 void gateway_uris_init(struct gateway *g);

@@ -8,12 +8,13 @@
  * left
  *
  * Owns: questions that wait for their owner to be certain; what upstreams are told that
- * their client can do; which client was sent to which URL.
+ * their client can do.
  * Driven by: upstreams (a question), calls that end, clients (what they can be asked).
  * Invariants: an owner is never guessed; an upstream that does not say which call it asks
  * for is shared, once it has asked, only by clients that it cannot ask.
  */
 #include "gateway_priv.h"
+#include "gateway_questions_priv.h"
 #include "gateway_tasks_priv.h"
 
 #include "mcpvisor/caps.h"
@@ -31,7 +32,6 @@
 
 enum { RPC_INTERNAL = -32603 };
 
-#define KEY_BYTES (CAP_ID_BYTES * 8)
 #define UNCERTAIN "It cannot be told which of several clients this is for"
 
 #define ASKABLE ((unsigned)CLIENT_CAP_SAMPLING | CLIENT_CAP_ELICITATION)
@@ -42,14 +42,6 @@ struct pending_question {
 	struct member *m;
 	struct question *q;
 	uint64_t due_ms;
-};
-
-/* A client that was sent to a URL. */
-struct elicitation {
-	struct elicitation *next, **prev;
-	struct gateway_observer *o;
-	size_t len;
-	char key[]; /* of its upstream's name and its id */
 };
 
 /* ---- what an instance declares ---- */
@@ -141,8 +133,7 @@ askers_add(struct upstream_req *r, void *arg)
 	return true;
 }
 
-/* The one client that m is for, whatever is in flight. */
-static struct gateway_observer *
+struct gateway_observer *
 member_sole_client(const struct member *m)
 {
 	const struct gateway *g = m->g;
@@ -383,13 +374,12 @@ task_waiter(const struct member *m, const struct gateway_observer *o)
 void
 gateway_on_question(struct member *m, struct upstream_req *by, struct question *q)
 {
-	struct gateway_observer *o =
-	    by == NULL ? task_owner_by_meta(m, q->bytes, &q->json) : NULL;
+	struct gateway_observer *o;
 
 	metrics_add(METRIC_QUESTIONS, 1);
-	if (o != NULL) {
+	if (by == NULL && task_owner_by_meta(m, q->bytes, &q->json, &o)) {
 		/* It says whose it is. */
-		question_to_client(m, o, task_waiter(m, o), q);
+		question_to_client(m, o, o != NULL ? task_waiter(m, o) : NULL, q);
 		return;
 	}
 	if (by == NULL && q->method != METHOD_ROOTS)
@@ -398,119 +388,22 @@ gateway_on_question(struct member *m, struct upstream_req *by, struct question *
 		pending_add(m, q);
 }
 
-/* ---- URLs that clients were sent to ---- */
-
-static void
-elicitation_free(struct gateway *g, struct elicitation *e)
-{
-	*e->prev = e->next;
-	if (e->next != NULL)
-		e->next->prev = e->prev;
-	else
-		g->elicitations_tail = e->prev;
-	g->n_elicitations--;
-	mem_free(e);
-}
-
-/* Ids are an upstream's own, whatever instance of it gave them out. */
-static bool
-elicitation_key(const struct upstream *u, struct jtext id, struct buf *key)
-{
-	if (!json_is_id(id))
-		return false;
-	buf_add(key, upstream_name(u), strlen(upstream_name(u)) + 1);
-	json_id_key(id, key);
-	return key->err == MV_OK;
-}
-
-void
-gateway_note_elicitation(
-    struct gateway *g, struct gateway_observer *o, struct upstream *u, struct jtext id)
-{
-	struct elicitation *e = NULL;
-	struct buf key;
-
-	buf_init(&key, KEY_BYTES);
-	if (elicitation_key(u, id, &key))
-		e = mem_try(sizeof(*e) + key.len);
-	if (e != NULL) {
-		*e = (struct elicitation){.o = o, .len = key.len};
-		for (size_t i = 0; i < key.len; i++)
-			e->key[i] = key.data[i];
-		e->prev = g->elicitations_tail;
-		*g->elicitations_tail = e;
-		g->elicitations_tail = &e->next;
-		if (++g->n_elicitations > CAP_ELICITATIONS)
-			elicitation_free(g, g->elicitations);
-	}
-	buf_fini(&key);
-}
-
-/* Forgets those with this key that may be sole's (NULL: anybody's); the one client that
- * they are of, or NULL: nobody's, or of several. */
-static struct gateway_observer *
-elicitation_take(
-    struct gateway *g, const struct buf *key, const struct gateway_observer *sole)
-{
-	struct gateway_observer *o = NULL;
-	struct elicitation *next;
-	bool several = false;
-
-	for (struct elicitation *e = g->elicitations; e != NULL; e = next) {
-		next = e->next;
-		if (e->len != key->len || memcmp(e->key, key->data, e->len) != 0 ||
-		    (sole != NULL && e->o != sole))
-			continue;
-		several |= o != NULL && o != e->o;
-		o = e->o;
-		elicitation_free(g, e);
-	}
-	return several ? NULL : o;
-}
-
-void
-gateway_on_elicited(struct member *m, const struct link_msg *msg)
-{
-	struct gateway *g = m->g;
-	struct jtext id = json_member(
-	    jtext_of(msg->base, msg->json->slot[JSON_PARAMS]), "elicitationId");
-	struct gateway_observer *o = member_sole_client(m), *named = NULL;
-	struct buf key;
-
-	buf_init(&key, KEY_BYTES);
-	if (elicitation_key(m->u, id, &key))
-		named = elicitation_take(g, &key, o);
-	buf_fini(&key);
-	if (o == NULL)
-		o = named;
-	if (o != NULL && o->on_elicited != NULL)
-		o->on_elicited(o->arg, m->u, msg);
-	else
-		metrics_add(METRIC_NOTICES_DROPPED, 1);
-}
-
 void
 gateway_questions_leave(struct gateway *g, const struct gateway_observer *o)
 {
-	struct elicitation *next;
-
 	for (size_t i = 0; i < g->n; i++)
 		upstream_forget_owner(g->v[i], o);
 	for (struct member *m = g->instances; m != NULL; m = m->next)
 		upstream_forget_owner(m->u, o);
 	for (struct member *m = g->leaving; m != NULL; m = m->next)
 		upstream_forget_owner(m->u, o);
-	for (struct elicitation *e = g->elicitations; e != NULL; e = next) {
-		next = e->next;
-		if (e->o == o)
-			elicitation_free(g, e);
-	}
+	elicitations_leave(g, o);
 }
 
 void
 gateway_questions_init(struct gateway *g)
 {
-	g->elicitations_tail = &g->elicitations;
+	elicitations_init(g);
 	timer_init(&g->pending_timer, g->loop, on_pending_timer, g);
 	deferred_init(&g->look_again, g->loop, on_look_again, g);
 	deferred_init(&g->replace, g->loop, on_replace, g);
@@ -521,8 +414,7 @@ void
 gateway_questions_fini(struct gateway *g)
 {
 	MCPVISOR_ASSERT(g->pending == NULL);
-	while (g->elicitations != NULL)
-		elicitation_free(g, g->elicitations);
+	elicitations_fini(g);
 	timer_fini(&g->pending_timer);
 	deferred_cancel(&g->look_again);
 	deferred_cancel(&g->replace);

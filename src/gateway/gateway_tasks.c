@@ -69,8 +69,7 @@ task_settle(struct task *t)
 	if (!t->is_held)
 		return;
 	t->is_held = false;
-	upstream_hold(t->m->u, false);
-	member_note_task_over(t->m);
+	member_let_go(t->m);
 }
 
 static void
@@ -285,8 +284,7 @@ task_enter(struct tasks *all, struct task *t)
 	all->n++;
 	t->o->n_tasks++;
 	t->is_held = true;
-	t->m->n_tasks++;
-	upstream_hold(t->m->u, true);
+	member_keep(t->m);
 	return true;
 }
 

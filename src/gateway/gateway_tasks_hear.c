@@ -7,6 +7,7 @@
  * that it knows.
  * Spec: 2025-11-25 basic/utilities/tasks, Associating Task-Related Messages.
  */
+#include "gateway_questions_priv.h"
 #include "gateway_tasks_priv.h"
 
 #include "mcpvisor/metrics.h"
@@ -29,14 +30,19 @@ task_edit_related(struct gateway *g, const struct gateway_observer *o,
 		task_edit(t, base, own, ed);
 }
 
-struct gateway_observer *
-task_owner_by_meta(const struct member *m, const char *base, const struct json_msg *json)
+bool
+task_owner_by_meta(const struct member *m, const char *base, const struct json_msg *json,
+    struct gateway_observer **o)
 {
 	struct jtext related = jtext_of(base, json->slot[JSON_M_RELATED_TASK]);
-	const struct task *t =
-	    related.n != 0 ? task_of_member(m, json_member(related, "taskId")) : NULL;
+	const struct task *t;
 
-	return t != NULL ? t->o : NULL;
+	if (related.n == 0)
+		return false;
+	t = task_of_member(m, json_member(related, "taskId"));
+	/* One that we have forgotten goes on, and is nobody else's for that. */
+	*o = t != NULL ? t->o : member_sole_client(m);
+	return true;
 }
 
 /* Whose request has become a task, and asked for progress under this token of ours. */

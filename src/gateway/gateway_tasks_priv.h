@@ -43,10 +43,10 @@ bool task_is_alive(const struct task *t);
 struct task *task_of_member(const struct member *m, struct jtext own);
 
 /* gateway_tasks_hear.c */
-/* The client whose task a message of m's upstream is about by its _meta; NULL: nobody's.
- */
-struct gateway_observer *task_owner_by_meta(
-    const struct member *m, const char *base, const struct json_msg *json);
+/* False: a message of m's upstream names no task in its _meta. *o: the client whose task
+ * it is; NULL: it is none that anybody here knows. */
+bool task_owner_by_meta(const struct member *m, const char *base,
+    const struct json_msg *json, struct gateway_observer **o);
 /* A notification about a task. */
 void gateway_on_task(struct member *m, const struct link_msg *msg);
 

@@ -10,6 +10,7 @@
  * or anybody who looks at it is there.
  */
 #include "gateway_priv.h"
+#include "gateway_questions_priv.h"
 #include "gateway_tasks_priv.h"
 
 #include "mcpvisor/log.h"

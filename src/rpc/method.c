@@ -84,6 +84,13 @@ method_name_slot(enum method m)
 	}
 }
 
+bool
+method_may_require_input(enum method m)
+{
+	return m == METHOD_TOOLS_CALL || m == METHOD_PROMPTS_GET ||
+	       m == METHOD_RESOURCES_READ;
+}
+
 static const char *const levels[MCP_LV_MAX] = {
     [MCP_LV_DEBUG] = "debug",
     [MCP_LV_INFO] = "info",

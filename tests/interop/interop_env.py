@@ -54,7 +54,14 @@ class Run:
             {"mcpServers": {**(extra or {}), **{n: self._entry(n) for n in upstreams}}},
             indent=2))
         self.command = MCPVISOR
-        self.args = ["stdio", "--mcp-json", str(self.mcp_json)]
+        # Node may take its time to start on a busy machine; where one of the servers never
+        # will be ready the wait is the product's own.
+        self.conf = self.folder / "patient.conf"
+        self.conf.write_text("list_wait_ms = 30000;\n")
+        self.files_of = ["--mcp-json", str(self.mcp_json)]
+        if extra is None:
+            self.files_of += ["--conf", str(self.conf)]
+        self.args = ["stdio", *self.files_of]
         self.env = {MARK: self.mark, "XDG_STATE_HOME": str(self.folder / "state")}
 
     def script(self, name):

@@ -56,7 +56,7 @@ class Serve:
         self.port = int(until(listening, "listening", START_S).group(1))
 
     def argv(self):
-        return [self.run.command, "serve", "--mcp-json", str(self.run.mcp_json)]
+        return [self.run.command, "serve", *self.run.files_of]
 
     def listen_args(self):
         return ["--listen", f"127.0.0.1:{self.port}", "--listen", f"unix:{self.socket}"]

@@ -51,7 +51,7 @@ class OldServe(Serve):
 
     def argv(self):
         conf = self.run.folder / "sse.conf"
-        conf.write_text(f'mcp_servers = ["{self.run.mcp_json}"];\n'
+        conf.write_text(f'mcp_servers = ["{self.run.mcp_json}"];\nlist_wait_ms = 30000;\n'
                         f'listen = ( {{ address = "127.0.0.1:{self.port}"; '
                         f'sse_path = "/sse"; }}, {{ address = "unix:{self.socket}"; }} );\n')
         return [self.run.command, "serve", "--conf", str(conf), "--socket", ""]

@@ -155,6 +155,19 @@ START_TEST(url_elicitations_become_input)
 }
 END_TEST
 
+/* No input can be asked for by the result of a completion. */
+START_TEST(url_elicitations_of_a_completion)
+{
+	peer_ask(p, "1", "completion/complete",
+	    "{\"_meta\":{" MODERN_VERSION ",\"io.modelcontextprotocol/"
+	    "clientCapabilities\":{\"elicitation\":{\"url\":{}}}},"
+	    "\"ref\":{\"type\":\"ref/prompt\",\"name\":\"alpha__a\"}}");
+	fake_upstream_error(f->u[0], 0,
+	    "{\"code\":-32042,\"message\":\"x\",\"data\":{\"elicitations\":[{}]}}");
+	(void)peer_expect_code(p, "1", -32603);
+}
+END_TEST
+
 /* ---- no answer ---- */
 
 #define FAILED(method, text, retry, reason, can)                                         \
@@ -433,6 +446,7 @@ main(void)
 	    tc, errors_of_upstreams, 0, (int)(sizeof(errors) / sizeof(errors[0])));
 	tcase_add_loop_test(
 	    tc, url_elicitations_become_input, 0, (int)(sizeof(urls) / sizeof(urls[0])));
+	tcase_add_test(tc, url_elicitations_of_a_completion);
 	tcase_add_loop_test(tc, calls_without_an_answer, 0,
 	    (int)(sizeof(failures) / sizeof(failures[0])));
 	tcase_add_test(tc, calls_that_cannot_be_sent);

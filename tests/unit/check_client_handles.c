@@ -92,6 +92,29 @@ START_TEST(used_handle_of_a_prompt)
 }
 END_TEST
 
+/* A name is none of a resource's, whatever its client writes beside the URI. */
+START_TEST(handle_of_another_resource)
+{
+	static const char *const uris[] = {"file:///a", "db://x"};
+	char text[1024];
+
+	ask_as("1", ALL, "resources/read", "\"uri\":\"file:///a\",\"name\":\"x\"");
+	fake_upstream_ask(u, NULL, METHOD_ELICIT, ASK_FORM("7"));
+	fake_loop_advance(f->loop, 20);
+	expect_asked("1", "\"input-1\":" ASKED_FORM);
+	for (size_t i = 2; i-- > 0;) {
+		(void)snprintf(text, sizeof(text),
+		    "\"uri\":\"%s\",\"name\":\"x\",\"requestState\":\"%s\","
+		    "\"inputResponses\":{\"input-1\":{}}",
+		    uris[i], handle);
+		ask_as(i == 1 ? "2" : "3", ALL, "resources/read", text);
+		ck_assert_uint_eq(fake_upstream_n_answers(u), i == 1 ? 0 : 1);
+	}
+	(void)peer_expect_code(p, "2", NOT_OURS);
+	ck_assert_uint_eq(fake_upstream_n_sent(u), 1);
+}
+END_TEST
+
 START_TEST(its_time_is_over)
 {
 	park("1");
@@ -269,6 +292,7 @@ main(void)
 	tcase_add_test(tc, handle_of_another_client);
 	tcase_add_test(tc, state_of_a_modern_upstream);
 	tcase_add_test(tc, used_handle_of_a_prompt);
+	tcase_add_test(tc, handle_of_another_resource);
 	tcase_add_test(tc, its_time_is_over);
 	tcase_add_test(tc, handle_of_another_principal);
 	tcase_add_test(tc, status_of_what_is_needed);

@@ -4,6 +4,7 @@
 #include "mcpvisor/client.h"
 
 #include "mcpvisor/caps.h"
+#include "mcpvisor/log.h"
 #include "mcpvisor/mem.h"
 
 #include "fake/fake_peer.h"
@@ -226,6 +227,20 @@ START_TEST(asks_wrongly)
 }
 END_TEST
 
+/* Who brings what only a retry of ours brings would bring it twice. */
+START_TEST(client_of_two_revisions)
+{
+	static const char *const rows[] = {
+	    "{\"name\":\"alpha__a\",\"requestState\":\"s\"}",
+	    "{\"inputResponses\":{},\"name\":\"alpha__a\"}",
+	};
+
+	peer_ask(p, "5", "tools/call", rows[_i]);
+	(void)peer_expect_code(p, "5", -32602);
+	ck_assert_uint_eq(fake_upstream_n_sent(u), 0);
+}
+END_TEST
+
 START_TEST(asks_a_client_that_has_nothing)
 {
 	initialize("{}");
@@ -283,9 +298,24 @@ START_TEST(stop)
 }
 END_TEST
 
+static char line[1024];
+
+static void
+on_line(enum log_level level, const char *text, size_t len, void *arg)
+{
+	(void)level;
+	(void)len;
+	(void)arg;
+	if (strstr(text, "call: done") != NULL)
+		(void)snprintf(line, sizeof(line), "%s", text);
+}
+
 /* While its client thinks nothing holds the instance, and another one takes its place. */
 START_TEST(its_instance_goes)
 {
+	line[0] = '\0';
+	log_set_sink(on_line, NULL);
+	log_set_level(LOG_LV_INFO);
 	call(REQUIRED(REQUESTS("\"a\":" ELICIT(FORM))));
 	peer_expect(p, FORM_ASKED("1"));
 	gateway_restart(f->g, u, 0);
@@ -314,10 +344,69 @@ START_TEST(its_instance_goes)
 	default:
 		break; /* the client leaves */
 	}
-	if (_i < 4)
+	log_set_sink(NULL, NULL);
+	log_set_level(LOG_LV_NOTICE);
+	if (_i < 4) {
 		ck_assert_uint_eq(client_in_flight(p->c), 0);
-	else
+		ck_assert_msg(strstr(line, " upstream=- ") != NULL, "%s", line);
+	} else {
 		p->refuses = MV_CLOSED;
+	}
+}
+END_TEST
+
+/* The instance that a call of the client would get now. */
+static struct upstream *
+instance(void)
+{
+	struct upstream *x = f->u[0];
+
+	ck_assert_int_eq(
+	    gateway_pick_instance(f->g, &x, NULL, client_session_of(p->c).caps), MV_OK);
+	fake_upstream_set_state(x, UPSTREAM_ST_READY, "");
+	return x;
+}
+
+/* Meanwhile its instance neither sleeps nor ends, nor is there for anybody else's call.
+ */
+START_TEST(its_instance_waits)
+{
+	struct fleet_conf *c = fleet_conf_new(1);
+	struct upstream *own, *other;
+
+	teardown();
+	c->confs[0]->isolation = ISOLATION_CALL;
+	c->confs[0]->max_instances = 2;
+	c->confs[0]->question_ms = 600000;
+	f = fleet_running_from(c);
+	fleet_list(f, 0, LIST_TOOLS, "a", NULL);
+	fake_loop_advance(f->loop, 6000);
+	fake_upstream_set_kind(f->u[0], false, true);
+	p = peer_new(f);
+	initialize(ALL);
+	u = own = instance();
+	peer_ask(p, "5", "tools/call", PARAMS);
+	fake_upstream_result(own, 0, REQUIRED(REQUESTS("\"a\":" ELICIT(FORM))));
+	peer_expect(p, FORM_ASKED("1"));
+	ck_assert_uint_eq(fake_upstream_holds(own), 1);
+	other = instance();
+	ck_assert_ptr_ne(own, other);
+	peer_ask(p, "6", "tools/call", PARAMS);
+	fake_upstream_result(other, 0, "{\"resultType\":\"complete\"}");
+	peer_expect_result(p, "6", "{\"resultType\":\"complete\"}");
+	fake_loop_advance(f->loop, 300000);
+	ck_assert_uint_eq(gateway_count_instances(f->g, f->u[0]), 1);
+	if (_i == 0) {
+		peer_say(p, ANSWER("1", "{}"));
+		ck_assert_uint_eq(fake_upstream_holds(own), 0);
+		finish();
+	} else {
+		peer_say(p, CANCEL("5"));
+		ck_assert_uint_eq(fake_upstream_holds(own), 0);
+		p->taken = p->n;
+	}
+	fake_loop_advance(f->loop, 300000);
+	ck_assert_uint_eq(gateway_count_instances(f->g, f->u[0]), 0);
 }
 END_TEST
 
@@ -390,12 +479,14 @@ main(void)
 	tcase_add_test(tc, url_gets_an_id);
 	tcase_add_loop_test(tc, refused_by_the_client, 0, 2);
 	tcase_add_loop_test(tc, asks_wrongly, 0, N_WRONG);
+	tcase_add_loop_test(tc, client_of_two_revisions, 0, 2);
 	tcase_add_test(tc, asks_a_client_that_has_nothing);
 	tcase_add_test(tc, asks_for_ever);
 	tcase_add_test(tc, no_answer_in_time);
 	tcase_add_test(tc, cancelled);
 	tcase_add_test(tc, stop);
 	tcase_add_loop_test(tc, its_instance_goes, 0, 5);
+	tcase_add_loop_test(tc, its_instance_waits, 0, 2);
 	tcase_add_loop_test(tc, it_ends_after_the_retry, 0, 2);
 	tcase_add_test(tc, no_room_for_the_retry);
 	tcase_add_loop_test(mem, without_memory, 0, 4);

@@ -300,6 +300,21 @@ START_TEST(cannot_be_asked)
 }
 END_TEST
 
+/* Its result can be no input_required. */
+START_TEST(not_for_a_completion)
+{
+	ask_as("1", ALL, "completion/complete",
+	    "\"ref\":{\"type\":\"ref/prompt\"," A "},\"argument\":{}");
+	fake_upstream_ask(u, NULL, METHOD_ELICIT, ASK_FORM("7"));
+	ck_assert_str_eq(fake_upstream_answer(u),
+	    "7 refused -32603 Its client cannot be asked for this");
+	fake_loop_advance(f->loop, 100);
+	peer_expect_silence(p);
+	fake_upstream_result(u, 0, "{}");
+	peer_expect_result(p, "1", "{\"resultType\":\"complete\"}");
+}
+END_TEST
+
 /* One that is asked already may do without; so may one that says less the second time. */
 START_TEST(cannot_be_asked_any_more)
 {
@@ -467,6 +482,7 @@ main(void)
 	tcase_add_loop_test(tc, cancelled, 0, 2);
 	tcase_add_loop_test(tc, stop, 0, 2);
 	tcase_add_loop_test(tc, cannot_be_asked, 0, N_UNABLE);
+	tcase_add_test(tc, not_for_a_completion);
 	tcase_add_test(tc, cannot_be_asked_any_more);
 	tcase_add_test(tc, no_call_is_named);
 	tcase_add_test(tc, too_many);

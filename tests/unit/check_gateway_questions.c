@@ -53,6 +53,42 @@ START_TEST(of_nobody)
 }
 END_TEST
 
+#define OF_A_TASK                                                                        \
+	"\"_meta\":{\"io.modelcontextprotocol/related-task\":{\"taskId\":\"t\"}}"
+
+/* One that has left, maybe: who has the only call in flight did not make it. */
+START_TEST(of_a_task_that_nobody_knows)
+{
+	uint64_t dropped = metrics_get(METRIC_NOTICES_DROPPED);
+	uint64_t refused = metrics_get(METRIC_QUESTIONS_REFUSED);
+
+	(void)begin(&k[0], &a, 0);
+	fake_upstream_ask(u, NULL, METHOD_ELICIT, "\"id\":7,\"params\":{" OF_A_TASK "}");
+	ck_assert_str_eq(fake_upstream_answer(u), NOBODY);
+	ck_assert_uint_eq(a.asked + b.asked + crowd.asked + k[0].asked, 0);
+	ck_assert_uint_eq(metrics_get(METRIC_QUESTIONS_REFUSED), refused + 1);
+	fake_upstream_log(u, "{\"level\":\"error\",\"data\":1," OF_A_TASK "}");
+	ck_assert_uint_eq(metrics_get(METRIC_NOTICES_DROPPED), dropped + 1);
+}
+END_TEST
+
+/* What is of one client alone speaks to that one. */
+START_TEST(of_a_task_of_its_own_instance)
+{
+	struct fleet_conf *c = conf();
+	struct upstream *own;
+
+	teardown();
+	c->confs[0]->isolation = ISOLATION_SESSION;
+	start(c);
+	own = begin(&k[0], &a, 0);
+	ck_assert_ptr_ne(own, u);
+	fake_upstream_ask(
+	    own, NULL, METHOD_ELICIT, "\"id\":7,\"params\":{" OF_A_TASK "}");
+	ck_assert_uint_eq(a.asked, 1);
+}
+END_TEST
+
 /* Those of a crowd are as many clients. */
 static void
 begin_two(int i)
@@ -134,6 +170,21 @@ START_TEST(late_after_a_cancel)
 }
 END_TEST
 
+/* Whoever gave up a call may hear of it. */
+START_TEST(late_after_its_own_cancel)
+{
+	(void)begin(&k[0], &a, 0);
+	give_up(&k[0]);
+	(void)begin(&k[1], &a, 0);
+	ask(u, NULL);
+	ck_assert_uint_eq(k[1].asked, 1);
+	give_up(&k[1]);
+	(void)begin(&k[0], &b, 0);
+	ask(u, NULL);
+	ck_assert_uint_eq(k[0].asked, 0);
+}
+END_TEST
+
 START_TEST(withdrawn_while_it_waits)
 {
 	begin_two(0);
@@ -212,11 +263,14 @@ main(void)
 	tcase_add_loop_test(tc, of_the_one_call_in_flight, 0, 2);
 	tcase_add_test(tc, of_the_one_client_with_calls);
 	tcase_add_loop_test(tc, of_nobody, 0, 2);
+	tcase_add_test(tc, of_a_task_that_nobody_knows);
+	tcase_add_test(tc, of_a_task_of_its_own_instance);
 	tcase_add_loop_test(tc, one_of_several_is_left, 0, 3);
 	tcase_add_loop_test(tc, nobody_is_left, 0, 3);
 	tcase_add_loop_test(tc, several_stay, 0, 3);
 	tcase_add_loop_test(tc, one_of_several_gave_up, 0, 3);
 	tcase_add_test(tc, late_after_a_cancel);
+	tcase_add_test(tc, late_after_its_own_cancel);
 	tcase_add_test(tc, withdrawn_while_it_waits);
 	tcase_add_test(tc, too_many_wait);
 	tcase_add_test(tc, no_memory_to_wait);

@@ -90,6 +90,19 @@ START_TEST(unknown_method_is_nobodys)
 }
 END_TEST
 
+START_TEST(knows_what_may_require_input)
+{
+	unsigned n = 0;
+
+	for (unsigned m = 0; m < METHOD_MAX; m++)
+		n += method_may_require_input((enum method)m);
+	ck_assert_uint_eq(n, 3);
+	ck_assert(method_may_require_input(METHOD_TOOLS_CALL));
+	ck_assert(method_may_require_input(METHOD_PROMPTS_GET));
+	ck_assert(method_may_require_input(METHOD_RESOURCES_READ));
+}
+END_TEST
+
 START_TEST(knows_the_levels)
 {
 	char text[32];
@@ -153,6 +166,7 @@ main(void)
 	tcase_add_loop_test(
 	    tc, parses_methods, 0, (int)(sizeof(methods) / sizeof(methods[0])));
 	tcase_add_test(tc, unknown_method_is_nobodys);
+	tcase_add_test(tc, knows_what_may_require_input);
 	tcase_add_test(tc, knows_the_levels);
 	tcase_add_test(tc, knows_the_revisions);
 	srunner_run_all(sr, CK_ENV);

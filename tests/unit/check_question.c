@@ -4,6 +4,7 @@
 #include "mcpvisor/question.h"
 
 #include "mcpvisor/mem.h"
+#include "mcpvisor/metrics.h"
 #include "mcpvisor/upstream.h"
 
 #include <check.h>
@@ -66,7 +67,7 @@ setup(void)
 
 /* The text and its scan are gone when this returns. */
 static struct question *
-made_of(const char *text)
+try_made_of(const char *text)
 {
 	size_t len = strlen(text);
 	char *copy = mem_xstrndup(text, len);
@@ -80,6 +81,15 @@ made_of(const char *text)
 	memset(json, 0xff, sizeof(*json));
 	mem_free(json);
 	mem_free(copy);
+	return q;
+}
+
+static struct question *
+made_of(const char *text)
+{
+	struct question *q = try_made_of(text);
+
+	ck_assert_ptr_nonnull(q);
 	return q;
 }
 
@@ -138,10 +148,13 @@ END_TEST
 
 START_TEST(refused)
 {
+	uint64_t counted = metrics_get(METRIC_QUESTIONS_REFUSED);
+
 	question_refuse(made_of(ASK("7", "")), -32601, "no \"m\"\n");
 	ck_assert_str_eq(
 	    heard, "7 error {\"code\":-32601,\"message\":\"no \\\"m\\\"\\n\"}");
 	ck_assert_uint_eq(n_answers, 1);
+	ck_assert_uint_eq(metrics_get(METRIC_QUESTIONS_REFUSED), counted + 1);
 }
 END_TEST
 
@@ -161,7 +174,7 @@ END_TEST
 START_TEST(no_memory)
 {
 	mem_fail_at(1, 0);
-	ck_assert_ptr_null(made_of(ASK("7", "")));
+	ck_assert_ptr_null(try_made_of(ASK("7", "")));
 	mem_fail_at(0, 0);
 }
 END_TEST
