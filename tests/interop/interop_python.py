@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Python's own MCP package, in virtual environments beside the build trees."""
 
+import fcntl
 import os
 import pathlib
 import shutil
@@ -45,8 +46,13 @@ def python_with(name):
     if done.exists() and done.read_text() == requirements.read_text():
         return str(python), None
     folder.parent.mkdir(parents=True, exist_ok=True)
-    reason = _make(folder, requirements)
-    if reason is not None:
-        return None, f"{requirements.name} cannot be installed: {reason}"
-    done.write_text(requirements.read_text())
+    # Tests run side by side: one of them installs, the others wait for it.
+    with open(folder.parent / f"{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if done.exists() and done.read_text() == requirements.read_text():
+            return str(python), None
+        reason = _make(folder, requirements)
+        if reason is not None:
+            return None, f"{requirements.name} cannot be installed: {reason}"
+        done.write_text(requirements.read_text())
     return str(python), None
