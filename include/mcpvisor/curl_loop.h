@@ -43,6 +43,9 @@ struct url_origin {
 };
 bool url_read_origin(const char *url, struct url_origin *o);
 bool url_is_same_origin(const char *a, const char *b);
+/* Whether it is one by which a request can go: a scheme of proxies, or none, a host,
+ * maybe a port, user and password. */
+bool url_is_proxy(const char *url);
 /* Appends what ref, found in a document at base, refers to (RFC 3986, 5.3), without a
  * fragment. False: it refers to nothing that can be fetched; out is as it was, but for
  * its error. */

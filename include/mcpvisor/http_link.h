@@ -77,6 +77,10 @@ struct http_link_cb {
 	 * with MV_AUTH. The one callback that comes before a call of ours returns;
 	 * changes nothing. May be NULL. */
 	bool (*put_headers)(void *arg, struct buf *out);
+	/* The stream of http_link_open_stream is open, or it is known that there is none,
+	 * or none for now. Once for each time that it was asked for, from a turn of its
+	 * own. */
+	void (*on_stream)(void *arg);
 };
 
 /* Never calls back before returning. */
@@ -126,10 +130,9 @@ size_t http_link_out_pending(const struct http_link *k); /* of out_max */
 
 /* Legacy: the stream of what belongs to no request (GET), kept open, reopened with a
  * back-off (or the server's retry), resumed by Last-Event-ID; given up silently, for this
- * session, where the server has none (405 and its like). A second time: nothing. */
+ * session, where the server has none (405 and its like). A second time in a session:
+ * nothing. on_stream tells. */
 void http_link_open_stream(struct http_link *k);
-/* Whether that stream is open, or its server has none. */
-bool http_link_stream_is_settled(const struct http_link *k);
 /* Ends the session at the server (DELETE), without waiting for its word longer than ms;
  * then done(arg). Without a session, or if nothing can be sent, at once, before it
  * returns. The link has no session from then on. Not done after http_link_free. */

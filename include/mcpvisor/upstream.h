@@ -123,7 +123,6 @@ struct upstream *upstream_new(const struct upstream_env *env,
  * initialize waits, and no time limit runs; a later change counts from the next start.
  * What it asks beyond that is refused without a word to anybody. */
 void upstream_set_client_caps(struct upstream *u, unsigned caps);
-unsigned upstream_client_caps(const struct upstream *u);
 /* Whether it is known to ask its client by a way that does not tell which call a question
  * belongs to; kept in its memory. */
 bool upstream_asks(const struct upstream *u);

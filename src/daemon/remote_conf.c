@@ -50,10 +50,13 @@ remote_check_proxy(const char *s)
 {
 	if (strlen(s) > URL_BYTES_MAX)
 		return "is longer than 4096 bytes";
-	for (; *s; s++) {
-		if (*s <= ' ' || *s > '~')
+	for (const char *p = s; *p; p++) {
+		if (*p <= ' ' || *p > '~')
 			return "has a character that a URL cannot have";
 	}
+	if (*s && !url_is_proxy(s))
+		return "is not the URL of a proxy: http, https, socks4, socks4a, socks5 "
+		       "or socks5h, and a host";
 	return NULL;
 }
 

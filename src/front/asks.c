@@ -234,14 +234,26 @@ client_ask(struct client *c, struct request *r, const struct ask_what *what,
 	return a;
 }
 
+static struct ask *
+ask_first_unsent(const struct client *c)
+{
+	struct ask *first = NULL;
+
+	/* They are few; the newest is at the front. */
+	for (struct ask *a = c->asks; a != NULL; a = a->next)
+		if (!a->is_sent && a->unsent.len > 0)
+			first = a;
+	return first;
+}
+
 void
 client_asks_resend(struct client *c)
 {
-	for (struct ask *a = c->asks; a != NULL; a = a->next) {
+	struct ask *a;
+
+	while ((a = ask_first_unsent(c)) != NULL) {
 		struct iovec iov = piece_of(a->unsent.data, a->unsent.len);
 
-		if (a->is_sent || a->unsent.len == 0)
-			continue;
 		if (ask_write(a, &iov, 1) != MV_OK)
 			return;
 		a->is_sent = true;

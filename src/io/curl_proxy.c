@@ -201,3 +201,16 @@ curl_proxy_find(const char *wanted, const struct url_origin *o, struct buf *out,
 	buf_addf(out, "%s:%u", via->host, (unsigned)via->port);
 	return out->err == MV_OK;
 }
+
+bool
+url_is_proxy(const char *url)
+{
+	struct url_origin any = {.scheme = "http", .host = "x", .port = 80}, via;
+	struct buf use;
+	bool ok;
+
+	buf_init(&use, strlen(url) + 64);
+	ok = *url != '\0' && curl_proxy_find(url, &any, &use, &via);
+	buf_fini(&use);
+	return ok;
+}

@@ -20,6 +20,24 @@
 #define SESSION_BYTES	   8192
 #define ENDPOINT_URL_BYTES 8192
 
+static void
+on_stream_known(void *arg)
+{
+	struct http_link *k = arg;
+
+	MCPVISOR_ASSERT(k->magic == HTTP_LINK_MAGIC && !k->dead);
+	k->cb.on_stream(k->arg);
+}
+
+void
+link_tell_stream(struct http_link *k)
+{
+	if (k->stream_is_told || k->dead)
+		return;
+	k->stream_is_told = true;
+	deferred_ask(&k->stream_known);
+}
+
 struct http_link *
 http_link_new(struct loop *l, struct curl_loop *c, const struct http_link_opts *o,
     const struct http_link_cb *cb, void *arg)
@@ -34,6 +52,8 @@ http_link_new(struct loop *l, struct curl_loop *c, const struct http_link_opts *
 	k->arg = arg;
 	k->talks_tail = &k->talks;
 	k->requests = idmap_new();
+	k->stream_is_told = true;
+	deferred_init(&k->stream_known, l, on_stream_known, k);
 	buf_init(&k->session, SESSION_BYTES);
 	buf_init(&k->endpoint_url, ENDPOINT_URL_BYTES);
 	return k;
@@ -58,6 +78,7 @@ http_link_free(struct http_link *k)
 	if (!k || k->dead)
 		return;
 	k->dead = true;
+	deferred_cancel(&k->stream_known);
 	while (k->talks)
 		talk_end(k->talks);
 	loop_defer_free(k->loop, on_destroy, k);
@@ -102,11 +123,8 @@ http_link_renew(struct http_link *k)
 	if (k->dead)
 		return;
 	k->is_lost = k->is_renewing = false;
-	/* That of the old session is of no use. */
-	if (k->stream) {
-		talk_end(k->stream);
+	if (k->stream)
 		http_link_open_stream(k);
-	}
 	for (struct http_talk *x = k->talks; x; x = next) {
 		next = x->next;
 		if (x->state == TALK_ST_HELD)
@@ -235,19 +253,19 @@ http_link_out_pending(const struct http_link *k)
 void
 http_link_open_stream(struct http_link *k)
 {
-	if (k->dead || k->stream || k->has_no_stream || k->mode == HTTP_MODE_SSE)
+	if (k->dead || k->mode == HTTP_MODE_SSE ||
+	    (k->stream && k->stream->session_no == k->session_no))
 		return;
+	/* That of an old session is of no use. */
+	if (k->stream)
+		talk_end(k->stream);
+	k->stream_is_told = false;
+	if (k->has_no_stream) {
+		link_tell_stream(k);
+		return;
+	}
 	k->stream = talk_new(k, TALK_STREAM);
 	talk_again(k->stream);
-}
-
-bool
-http_link_stream_is_settled(const struct http_link *k)
-{
-	const struct http_talk *x = k->stream;
-
-	return k->has_no_stream ||
-	       (x && x->state == TALK_ST_BODY && x->as == TALK_AS_EVENTS);
 }
 
 void

@@ -106,15 +106,22 @@ struct http_link {
 	struct idmap *requests;		       /* by id: those that can be cancelled */
 	struct http_talk *stream;	       /* NULL: none is wanted */
 	bool has_no_stream;		       /* the server */
-	struct http_talk *endpoint;	       /* HTTP+SSE: the stream; NULL: none */
-	struct buf endpoint_url;	       /* empty: not known */
-	void (*on_ended)(void *arg);	       /* of the session */
+	bool stream_is_told;		       /* on_stream has come, or will */
+	struct deferred stream_known;
+	struct http_talk *endpoint;  /* HTTP+SSE: the stream; NULL: none */
+	struct buf endpoint_url;     /* empty: not known */
+	void (*on_ended)(void *arg); /* of the session */
 	void *ended_arg;
 
 	size_t pending;	      /* bytes of bodies that are kept */
 	unsigned n_notes;     /* talks of that kind */
 	struct json_msg json; /* of the message at hand */
 };
+
+/* ---- http_link.c ---- */
+
+/* What became of the stream that was asked for is known. */
+void link_tell_stream(struct http_link *k);
 
 /* ---- http_link_talk.c: life of a talk ---- */
 

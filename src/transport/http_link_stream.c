@@ -29,6 +29,8 @@ talk_begin_events(struct http_talk *x)
 	sse_reset(x->events);
 	x->was_open = true;
 	x->opened_ms = clock_now_ms();
+	if (x->kind == TALK_STREAM)
+		link_tell_stream(x->link);
 	if (x->kind == TALK_NOTE) {
 		talk_set(x, TALK_ST_DRAIN, "no request");
 		timer_set(&x->timer, DRAIN_MS);

@@ -67,6 +67,7 @@ stream_failed(struct http_talk *x, const struct http_failure *f)
 {
 	(void)f;
 	x->link->has_no_stream = true;
+	link_tell_stream(x->link);
 }
 
 static void
@@ -260,6 +261,8 @@ talk_wait(struct http_talk *x, uint64_t ms, const char *reason)
 	talk_hang_up(x);
 	talk_set(x, TALK_ST_WAIT, reason);
 	timer_set(&x->timer, ms);
+	if (x->kind == TALK_STREAM)
+		link_tell_stream(x->link);
 }
 
 static void

@@ -327,12 +327,6 @@ upstream_set_client_caps(struct upstream *u, unsigned caps)
 		upstream_send_initialize(u);
 }
 
-unsigned
-upstream_client_caps(const struct upstream *u)
-{
-	return u->client_caps;
-}
-
 bool
 upstream_asks(const struct upstream *u)
 {

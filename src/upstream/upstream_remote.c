@@ -184,7 +184,8 @@ remote_close(struct remote *rm)
 	rm->link = NULL;
 	rm->init_id = 0;
 	buf_reset(&rm->init);
-	rm->greeting = rm->has_endpoint = false;
+	timer_clear(&rm->stream_timer);
+	rm->greeting = rm->opening = rm->has_endpoint = false;
 }
 
 /* What the upstream does when it hears of the end is seen before it is decided what comes

@@ -19,6 +19,8 @@
 #include <string.h>
 
 #define DOUBT_MS 10000
+/* For the head of the stream of what comes unasked. */
+#define STREAM_MS 1000
 /* A session is asked for anew at once, but not again and again: several servers behind
  * one name know each other's sessions not at all. */
 #define LOSSES_MS    10000
@@ -174,12 +176,30 @@ remote_greet(struct remote *rm)
 	upstream_send_initialized(u);
 }
 
+/* What changes from now on is said on its stream: nothing is asked for, nor watched,
+ * before that is there. Some servers hold its head back until there is something to say.
+ */
 void
 remote_greeted(struct remote *rm)
 {
-	http_link_renew(rm->link);
-	if (rm->mode == HTTP_MODE_STREAMABLE)
+	rm->greeting = false;
+	rm->opening = true;
+	if (rm->mode == HTTP_MODE_STREAMABLE) {
+		timer_set(&rm->stream_timer, STREAM_MS);
 		http_link_open_stream(rm->link);
+	} else {
+		remote_opened(rm);
+	}
+}
+
+void
+remote_opened(struct remote *rm)
+{
+	if (!remote_is_up(rm) || !rm->opening)
+		return;
+	rm->opening = false;
+	timer_clear(&rm->stream_timer);
+	upstream_event(rm->u, UPSTREAM_EV_INIT_OK);
 }
 
 /* Whether a session is in use, or about to be. */
@@ -211,7 +231,8 @@ remote_session_lost(struct remote *rm)
 		    rm, MV_CLOSED, "%s loses one session after the other", rm->where);
 		return;
 	}
-	rm->greeting = false;
+	rm->greeting = rm->opening = false;
+	timer_clear(&rm->stream_timer);
 	LOG_NOTICE("remote", "session lost", "upstream=%s", UNAME(u));
 	upstream_event(u, UPSTREAM_EV_RENEW);
 }

@@ -38,6 +38,15 @@ on_timer(void *arg)
 }
 
 static void
+on_stream_timer(void *arg)
+{
+	struct remote *rm = arg;
+
+	MCPVISOR_ASSERT(rm->magic == REMOTE_MAGIC);
+	remote_opened(rm);
+}
+
+static void
 on_resend(void *arg)
 {
 	struct remote *rm = arg;
@@ -75,6 +84,7 @@ remote_init(struct upstream *u, const struct upstream_env *env)
 	rm->u = u;
 	rm->curl = env->curl;
 	timer_init(&rm->timer, u->loop, on_timer, rm);
+	timer_init(&rm->stream_timer, u->loop, on_stream_timer, rm);
 	deferred_init(&rm->over, u->loop, on_over, rm);
 	deferred_init(&rm->resend, u->loop, on_resend, rm);
 	buf_init(&rm->init, CAP_MESSAGE_BYTES);
@@ -94,6 +104,7 @@ remote_destroy(struct upstream *u)
 	rm->link = NULL;
 	rm->state = REMOTE_ST_DOWN;
 	timer_fini(&rm->timer);
+	timer_fini(&rm->stream_timer);
 	deferred_cancel(&rm->over);
 	deferred_cancel(&rm->resend);
 	buf_fini(&rm->init);
@@ -209,7 +220,7 @@ static void
 remote_on_ready(struct upstream *u)
 {
 	if (!u->era->mirrors)
-		remote_greeted(u->remote);
+		http_link_renew(u->remote->link);
 }
 
 static bool

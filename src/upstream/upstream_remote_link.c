@@ -216,8 +216,16 @@ on_note_taken(void *arg)
 	MCPVISOR_ASSERT(rm->magic == REMOTE_MAGIC);
 	if (!remote_is_up(rm) || !rm->greeting)
 		return;
-	rm->greeting = false;
-	upstream_event(rm->u, UPSTREAM_EV_INIT_OK);
+	remote_greeted(rm);
+}
+
+static void
+on_stream(void *arg)
+{
+	struct remote *rm = arg;
+
+	MCPVISOR_ASSERT(rm->magic == REMOTE_MAGIC);
+	remote_opened(rm);
 }
 
 static void
@@ -263,6 +271,7 @@ static const struct http_link_cb callbacks = {
     .on_session_lost = on_session_lost,
     .on_endpoint = on_endpoint,
     .put_headers = on_put_headers,
+    .on_stream = on_stream,
 };
 
 void

@@ -54,7 +54,8 @@ struct remote {
 	uint32_t least_ms; /* the server asks to be left alone so long */
 	struct backoff backoff;
 	struct child_end end;
-	struct timer timer; /* in BACKOFF and REFUSED */
+	struct timer timer;	   /* in BACKOFF and REFUSED */
+	struct timer stream_timer; /* while opening */
 	struct deferred over;
 	struct deferred resend; /* of calls that wait for a new list */
 	uint64_t resume_ms;	/* end of BACKOFF */
@@ -78,6 +79,7 @@ struct remote {
 	bool wanted;	   /* up; apart from what is */
 	bool has_endpoint; /* HTTP+SSE: messages can be sent */
 	bool greeting;	   /* notifications/initialized is under way */
+	bool opening;	   /* then the stream of what comes unasked */
 	bool has_sent;	   /* first_hash is set */
 	bool is_annotated; /* the call sent last has Mcp-Param-* headers */
 	bool has_index;
@@ -111,7 +113,10 @@ void remote_discover_failed(struct remote *rm, const struct http_failure *f);
 void remote_initialize_failed(struct remote *rm, const struct http_failure *f);
 void remote_on_endpoint(struct remote *rm, const struct http_failure *f);
 void remote_greet(struct remote *rm);
+/* The server has taken that we are there. */
 void remote_greeted(struct remote *rm);
+/* Its stream is open, or there is none, or it has had its time. */
+void remote_opened(struct remote *rm);
 void remote_session_lost(struct remote *rm);
 /* An answer does not fit the era it is thought to speak: asks again. */
 void remote_doubt(struct remote *rm);

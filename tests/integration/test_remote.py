@@ -202,7 +202,12 @@ def test_goes_and_comes_back(front, remote, era):
 
 
 def wait_ready(mv, timeout=10):
-    wait_for(lambda: mv.upstream_status("alpha")["state"] == "ready", timeout, "it is ready")
+    """And has said what it offers: until then a call is told to try again."""
+    def ready():
+        s = mv.upstream_status("alpha")
+        return s["state"] == "ready" and s["lists"]["tools"] is not None
+
+    wait_for(ready, timeout, "it is ready")
 
 
 def bad(c):

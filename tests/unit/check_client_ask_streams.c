@@ -191,8 +191,8 @@ START_TEST(no_stream_yet)
 	client_channel_opened(p->c); /* and closed at once */
 	p->refuses = MV_OK;
 	client_channel_opened(p->c);
-	peer_expect(p, ASKED("2"));
 	peer_expect(p, ASKED("1"));
+	peer_expect(p, ASKED("2"));
 	client_channel_opened(p->c);
 	peer_expect_silence(p);
 	/* It has all of its time from then on. */

@@ -11,7 +11,7 @@ START_TEST(marked_at_the_first_question)
 	struct upstream *own, *other, *pooled;
 
 	setup_auto();
-	ck_assert_uint_eq(upstream_client_caps(u), CLIENT_CAPS_SHARED);
+	ck_assert_uint_eq(fake_upstream_client_caps(u), CLIENT_CAPS_SHARED);
 	ck_assert_ptr_eq(begin(&k[0], &a, CLIENT_CAPS_SHARED), u);
 	ask(u, NULL);
 	ck_assert(upstream_asks(u));
@@ -21,20 +21,20 @@ START_TEST(marked_at_the_first_question)
 	fleet_look(f);
 	ck_assert_ptr_ne(f->u[0], u);
 	ck_assert(upstream_asks(f->u[0]));
-	ck_assert_uint_eq(upstream_client_caps(f->u[0]), CLIENT_CAP_NONE);
+	ck_assert_uint_eq(fake_upstream_client_caps(f->u[0]), CLIENT_CAP_NONE);
 	ck_assert(fake_upstream_caps_are_known(f->u[0]));
 	fleet_ready(f, 0);
 	fleet_list(f, 0, LIST_TOOLS, "a", NULL);
 	/* Who can be asked gets its own. */
 	own = begin(&k[1], &b, CLIENT_CAP_ELICITATION);
 	ck_assert_ptr_ne(own, f->u[0]);
-	ck_assert_uint_eq(upstream_client_caps(own), CLIENT_CAPS_SHARED); /* b's */
+	ck_assert_uint_eq(fake_upstream_client_caps(own), CLIENT_CAPS_SHARED); /* b's */
 	ask(own, NULL);
 	ck_assert_uint_eq(k[1].asked, 1);
 	/* Of the crowd each call has one, that is told what this call says. */
 	pooled = begin(&k[2], &crowd, CLIENT_CAP_ELICITATION);
 	ck_assert_ptr_ne(pooled, own);
-	ck_assert_uint_eq(upstream_client_caps(pooled), CLIENT_CAP_ELICITATION);
+	ck_assert_uint_eq(fake_upstream_client_caps(pooled), CLIENT_CAP_ELICITATION);
 	other = begin(&k[3], &crowd, CLIENT_CAP_SAMPLING);
 	ck_assert_ptr_ne(other, pooled);
 	ask(pooled, NULL);
@@ -65,7 +65,7 @@ START_TEST(not_marked)
 		c = conf();
 		c->confs[0]->isolation = ISOLATION_SHARED;
 		start(c);
-		ck_assert_uint_eq(upstream_client_caps(u), CLIENT_CAPS_SHARED);
+		ck_assert_uint_eq(fake_upstream_client_caps(u), CLIENT_CAPS_SHARED);
 		(void)begin(&k[0], &a, 0);
 		ask(u, NULL);
 	}
@@ -85,9 +85,9 @@ START_TEST(of_the_owner_of_the_instance)
 	teardown();
 	c->confs[0]->isolation = ISOLATION_SESSION;
 	start(c);
-	ck_assert_uint_eq(upstream_client_caps(u), CLIENT_CAP_NONE);
+	ck_assert_uint_eq(fake_upstream_client_caps(u), CLIENT_CAP_NONE);
 	own = begin(&k[0], &a, CLIENT_CAPS_SHARED);
-	ck_assert_uint_eq(upstream_client_caps(own), CLIENT_CAPS_SHARED);
+	ck_assert_uint_eq(fake_upstream_client_caps(own), CLIENT_CAPS_SHARED);
 	end(&k[0]);
 	ask(own, NULL);
 	ck_assert_uint_eq(a.asked, 1);
@@ -131,7 +131,7 @@ START_TEST(nobody_can_be_asked)
 	c->can_ask = false;
 	start(c);
 	upstream_note_asks(u);
-	ck_assert_uint_eq(upstream_client_caps(u), CLIENT_CAP_NONE);
+	ck_assert_uint_eq(fake_upstream_client_caps(u), CLIENT_CAP_NONE);
 	ck_assert_ptr_eq(begin(&k[0], &a, CLIENT_CAPS_SHARED), u);
 	end(&k[0]);
 }
@@ -154,9 +154,9 @@ START_TEST(one_client)
 	ck_assert(!fake_upstream_caps_are_known(u));
 	observe(&a, false, CLIENT_CAP_ELICITATION);
 	ck_assert(fake_upstream_caps_are_known(u));
-	ck_assert_uint_eq(upstream_client_caps(u), CLIENT_CAP_ELICITATION);
+	ck_assert_uint_eq(fake_upstream_client_caps(u), CLIENT_CAP_ELICITATION);
 	gateway_set_caps(f->g, &a.o, CLIENT_CAP_SAMPLING);
-	ck_assert_uint_eq(upstream_client_caps(u), CLIENT_CAP_ELICITATION);
+	ck_assert_uint_eq(fake_upstream_client_caps(u), CLIENT_CAP_ELICITATION);
 	ask(u, NULL);
 	ck_assert_uint_eq(a.asked, 1);
 	(void)begin(&k[0], &a, 0);

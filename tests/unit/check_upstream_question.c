@@ -35,7 +35,7 @@ START_TEST(told_what_its_client_can_do)
 	c->roots = declared[_i].roots;
 	o = uowner_new_of(c);
 	upstream_set_client_caps(o->u, declared[_i].caps);
-	ck_assert_uint_eq(upstream_client_caps(o->u), declared[_i].caps);
+	ck_assert_uint_eq(o->u->client_caps, declared[_i].caps);
 	uowner_start(o);
 	uowner_heard(declared[_i].told);
 	uowner_free(o);

@@ -196,6 +196,32 @@ START_TEST(refused_word_is_no_obstacle)
 }
 END_TEST
 
+/* Changes are told on its stream: no list is asked for before that is there, or late. */
+START_TEST(stream_comes_before_lists)
+{
+	struct uowner *o = uowner_new_of(remote_conf());
+
+	fake_http_slow_streams(true);
+	upstream_start(o->u);
+	fake_http_fail(
+	    fake_http_last(), server_heard("server/discover")->id, MV_HTTP, 400, NULL);
+	server_answers(server_heard("initialize")->id,
+	    "{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{\"tools\":{}}}");
+	fake_http_note_taken(fake_http_last());
+	ck_assert(fake_http_has_stream(fake_http_last()));
+	ck_assert(!uowner_is_ready(o));
+	if (_i == 0)
+		fake_http_stream(fake_http_last());
+	else
+		fake_loop_advance(o->loop, 1000);
+	ck_assert(uowner_is_ready(o));
+	fake_http_stream(fake_http_last()); /* told late: nothing more */
+	fake_loop_advance(o->loop, 1000);
+	fake_http_slow_streams(false);
+	uowner_free(o);
+}
+END_TEST
+
 START_TEST(stop_ends_the_session)
 {
 	struct uowner *o = uowner_new_of(remote_conf());
@@ -472,6 +498,7 @@ main(void)
 	tcase_add_test(tc, pinned_to_modern);
 	tcase_add_loop_test(tc, greets_a_legacy_one, 0, 4);
 	tcase_add_test(tc, refused_word_is_no_obstacle);
+	tcase_add_loop_test(tc, stream_comes_before_lists, 0, 2);
 	tcase_add_test(tc, stop_ends_the_session);
 	tcase_add_test(tc, restart_ends_the_session_first);
 	tcase_add_test(tc, stop_cuts_a_restart_short);

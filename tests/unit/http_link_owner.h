@@ -20,6 +20,7 @@ static struct buf fail_text; /* of the last failure */
 static int free_at;	     /* the link ends in its nth callback */
 static int calls;
 static bool has_headers;
+static unsigned n_streams; /* that were told of */
 
 static inline void
 count_call(void)
@@ -127,8 +128,15 @@ put_headers(void *arg, struct buf *out)
 	return has_headers;
 }
 
+static inline void
+on_stream(void *arg)
+{
+	ck_assert_ptr_eq(arg, &seen);
+	n_streams++;
+}
+
 static const struct http_link_cb link_cb = {on_message, on_bad, on_failed, on_note_failed,
-    on_note_taken, on_session_lost, on_endpoint, put_headers};
+    on_note_taken, on_session_lost, on_endpoint, put_headers, on_stream};
 
 static inline void
 on_done(void *arg)

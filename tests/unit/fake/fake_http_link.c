@@ -22,6 +22,7 @@ struct http_link {
 	struct http_link_cb cb;
 	void *arg;
 	bool dead, session, stream;
+	bool asked_stream; /* and nothing is told of it yet */
 	enum http_mode mode;
 	enum mv_err refuse;
 	char revision[32], headers[512];
@@ -39,7 +40,7 @@ struct fake_item {
 static struct fake_item *g_fake_items, **g_fake_tail = &g_fake_items, *g_fake_taken;
 static struct http_link *g_fake_last;
 static unsigned g_fake_live;
-static bool g_fake_no_curl;
+static bool g_fake_no_curl, g_fake_slow_streams;
 static char g_fake_curl;
 
 struct curl_loop *
@@ -212,7 +213,7 @@ http_link_out_pending(const struct http_link *k)
 void
 http_link_open_stream(struct http_link *k)
 {
-	k->stream = true;
+	k->stream = k->asked_stream = true;
 }
 
 void
@@ -323,6 +324,8 @@ fake_http_note_fail(struct http_link *k, enum mv_err err, int status)
 	struct http_failure f = fake_failure(err, status);
 
 	k->cb.on_note_failed(k->arg, &f);
+	if (!g_fake_slow_streams)
+		fake_http_stream(k);
 }
 
 void
@@ -330,6 +333,23 @@ fake_http_note_taken(struct http_link *k)
 {
 	ck_assert(k != NULL && !k->dead);
 	k->cb.on_note_taken(k->arg);
+	if (!g_fake_slow_streams)
+		fake_http_stream(k);
+}
+
+void
+fake_http_stream(struct http_link *k)
+{
+	if (k->dead || !k->asked_stream)
+		return;
+	k->asked_stream = false;
+	k->cb.on_stream(k->arg);
+}
+
+void
+fake_http_slow_streams(bool slow)
+{
+	g_fake_slow_streams = slow;
 }
 
 void

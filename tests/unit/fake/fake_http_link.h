@@ -34,6 +34,10 @@ void fake_http_fail(struct http_link *k, uint64_t id, enum mv_err err, int statu
     const char *www_authenticate);
 void fake_http_note_fail(struct http_link *k, enum mv_err err, int status);
 void fake_http_note_taken(struct http_link *k);
+/* What the stream that was asked for came to is told, as far as it was asked for; with
+ * fake_http_note_taken, unless streams are slow. */
+void fake_http_stream(struct http_link *k);
+void fake_http_slow_streams(bool slow);
 /* HTTP+SSE: status 0, the endpoint is there. */
 void fake_http_endpoint(struct http_link *k, enum mv_err err, int status);
 /* The answer to DELETE. */

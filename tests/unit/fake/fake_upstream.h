@@ -91,6 +91,7 @@ unsigned fake_upstream_n_answers(const struct upstream *u);
 /* The last one: "ID result BODY", "ID error BODY", "ID refused CODE TEXT". */
 const char *fake_upstream_answer(const struct upstream *u);
 bool fake_upstream_caps_are_known(const struct upstream *u);
+unsigned fake_upstream_client_caps(const struct upstream *u); /* as it was told */
 unsigned fake_upstream_roots_changes(const struct upstream *u);
 void fake_upstream_set_kind(struct upstream *u, bool is_remote, bool is_modern);
 

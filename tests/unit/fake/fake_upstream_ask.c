@@ -30,7 +30,7 @@ upstream_follow(struct upstream *u, const struct upstream *of)
 }
 
 unsigned
-upstream_client_caps(const struct upstream *u)
+fake_upstream_client_caps(const struct upstream *u)
 {
 	return u->client_caps;
 }
