@@ -133,9 +133,10 @@ size_t http_link_out_pending(const struct http_link *k); /* of out_max */
  * session, where the server has none (405 and its like). A second time in a session:
  * nothing. on_stream tells. */
 void http_link_open_stream(struct http_link *k);
-/* Ends the session at the server (DELETE), without waiting for its word longer than ms;
- * then done(arg). Without a session, or if nothing can be sent, at once, before it
- * returns. The link has no session from then on. Not done after http_link_free. */
+/* Ends the session at the server (DELETE), or one that an initialize under way may still
+ * bring, without waiting for any word longer than ms; then done(arg). Without a session,
+ * or if nothing can be sent, at once, before it returns. The link has no session from
+ * then on. Not done after http_link_free. */
 void http_link_end_session(
     struct http_link *k, uint32_t ms, void (*done)(void *arg), void *arg);
 

@@ -127,7 +127,7 @@ http_link_renew(struct http_link *k)
 		http_link_open_stream(k);
 	for (struct http_talk *x = k->talks; x; x = next) {
 		next = x->next;
-		if (x->state == TALK_ST_HELD)
+		if (x->state == TALK_ST_HELD && x != k->late_end)
 			talk_again(x);
 	}
 }
@@ -268,27 +268,64 @@ http_link_open_stream(struct http_link *k)
 	talk_again(k->stream);
 }
 
+static bool
+link_may_get_session(const struct http_link *k)
+{
+	const struct http_talk *x = k->talks;
+
+	while (x && !x->is_initialize)
+		x = x->next;
+	return x != NULL;
+}
+
+/* The session of now is the one that x ends. */
+static void
+talk_end_session(struct http_talk *x)
+{
+	struct http_link *k = x->link;
+	enum mv_err err;
+
+	x->session = mem_xstrndup(k->session.data, k->session.len);
+	err = talk_start(x);
+	http_link_forget_session(k);
+	if (err != MV_OK)
+		talk_finish(x);
+}
+
+void
+link_end_late(struct http_link *k)
+{
+	struct http_talk *x = k->late_end;
+
+	if (!x || k->dead)
+		return;
+	k->late_end = NULL;
+	if (k->session.len > 0)
+		talk_end_session(x);
+	else
+		talk_finish(x);
+}
+
 void
 http_link_end_session(
     struct http_link *k, uint32_t ms, void (*done)(void *arg), void *arg)
 {
 	struct http_talk *x;
-	enum mv_err err;
 
 	if (k->dead)
 		return;
-	if (k->session.len == 0) {
+	if (k->session.len == 0 && !link_may_get_session(k)) {
 		done(arg);
 		return;
 	}
-	x = talk_new(k, TALK_DELETE);
-	x->session = mem_xstrndup(k->session.data, k->session.len);
 	k->on_ended = done;
 	k->ended_arg = arg;
-	err = talk_start(x);
-	http_link_forget_session(k);
-	if (err != MV_OK)
-		talk_finish(x);
-	else
-		timer_set(&x->timer, ms);
+	x = talk_new(k, TALK_DELETE);
+	timer_set(&x->timer, ms);
+	if (k->session.len > 0) {
+		talk_end_session(x);
+	} else {
+		k->late_end = x;
+		talk_set(x, TALK_ST_HELD, "initialize is under way");
+	}
 }

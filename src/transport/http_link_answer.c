@@ -63,6 +63,8 @@ talk_take_session(struct http_talk *x, const char *id)
 		buf_reset(&k->session);
 	k->session_no++;
 	k->is_lost = k->has_no_stream = false;
+	if (k->session.len > 0)
+		link_end_late(k);
 }
 
 /* ---- heads ---- */

@@ -110,6 +110,7 @@ struct http_link {
 	struct deferred stream_known;
 	struct http_talk *endpoint;  /* HTTP+SSE: the stream; NULL: none */
 	struct buf endpoint_url;     /* empty: not known */
+	struct http_talk *late_end;  /* DELETE of a session that is not there yet */
 	void (*on_ended)(void *arg); /* of the session */
 	void *ended_arg;
 
@@ -122,6 +123,8 @@ struct http_link {
 
 /* What became of the stream that was asked for is known. */
 void link_tell_stream(struct http_link *k);
+/* An initialize has brought a session, or is over: one that was to be ended is, now. */
+void link_end_late(struct http_link *k);
 
 /* ---- http_link_talk.c: life of a talk ---- */
 

@@ -362,11 +362,15 @@ talk_end(struct http_talk *x)
 		idmap_del(k->requests, x->id);
 	if (k->stream == x)
 		k->stream = NULL;
+	if (k->late_end == x)
+		k->late_end = NULL;
 	if (k->endpoint == x) {
 		k->endpoint = NULL;
 		buf_reset(&k->endpoint_url);
 	}
 	loop_defer_free(k->loop, on_destroy, x);
+	if (x->is_initialize)
+		link_end_late(k);
 }
 
 void

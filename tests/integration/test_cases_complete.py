@@ -95,7 +95,8 @@ COVERED = {
         unknown_ids_are_not_found what_needs_a_session_is_refused_without_one""",
     "O-061": """sessions_that_are_left_expire sessions_that_are_only_left_are_small
         sessions_that_come_and_go_leave_nothing""",
-    "O-062": "each_session_that_was_opened_is_ended idling_costs_the_server_nothing",
+    "O-062": """each_session_that_was_opened_is_ended idling_costs_the_server_nothing
+        one_that_is_being_opened_is_ended""",
     "O-063": "ends_of_lines_of_every_kind",
     "O-064": "comments_are_none_of_our_business",
     "O-065": "events_that_are_no_messages_are_skipped they_are_counted",

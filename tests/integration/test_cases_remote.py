@@ -2,7 +2,9 @@
 """Records of the collected reports that are about upstreams over HTTP."""
 import json
 import socket
+import signal
 import struct
+import threading
 import time
 
 import pytest
@@ -295,12 +297,40 @@ def test_o_062_each_session_that_was_opened_is_ended(serve_conf, remote):
         assert text_of(c.call("alpha__echo", {"n": n})) == {"n": n}
         if n % 2:
             mv.control("restart", "alpha")
-        # Of a session whose initialize has not been answered yet nobody knows how to end it.
         wait_for(lambda: not s.sessions and asleep(mv), 5, "it sleeps")
     c.close()
     assert mv.stop() == 0
     assert not s.sessions
     assert len(s.seen("initialize")) == len(s.seen(http="DELETE")) >= 10
+
+
+@pytest.mark.parametrize("how", ["restart", "stop"])
+def test_o_062_one_that_is_being_opened_is_ended(serve_conf, remote, how):
+    """Nobody knows how to end it before its initialize is answered."""
+    s = remote()
+    may_answer = threading.Event()
+
+    def odd(h, r):
+        if b'"initialize"' in r.raw:
+            may_answer.wait(10)
+        return False
+
+    s.odd = odd
+    mv = serve_conf(alpha={"url": s.url, "era": "legacy"})
+    wait_for(lambda: s.seen("initialize"), 5, "initialize comes")
+    if how == "restart":
+        mv.control("restart", "alpha")
+        wait_for(lambda: len(s.seen("initialize")) == 2, 5, "another comes")
+        may_answer.set()
+        wait_for(lambda: mv.upstream_status("alpha")["state"] == "ready", 5, "it is ready")
+        wait_for(lambda: len(s.sessions) == 1, 5, "the first one's is ended")
+        assert mv.stop() == 0
+    else:
+        mv.proc.send_signal(signal.SIGTERM)
+        wait_for(lambda: "stopping" in mv.log(), 5, "it stops")
+        may_answer.set()
+        assert mv.stop() == 0
+    assert not s.sessions
 
 
 # -- redirects, connections, notices at once ------------------------------------------------

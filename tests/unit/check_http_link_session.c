@@ -332,6 +332,37 @@ START_TEST(test_delete_unanswered)
 }
 END_TEST
 
+/* One that an initialize under way may still bring. */
+START_TEST(test_delete_of_what_comes)
+{
+	static const struct step answers[] = {
+	    HELLO, ANSWER("", "1"), {.status = 500}, {.how = NEVER}};
+	const char *seen_then[] = {
+	    "1:r1 done ", "1:r1 done ", "1:failed(http_status,500) done ", "done "};
+	struct conn *first;
+
+	SCRIPT({.want = "\"initialize\"", .how = NEVER},
+	    {.want = "DELETE /mcp |s1\r\n", .status = 204});
+	n_steps = 1; /* nothing is sent yet */
+	ck_assert_int_eq(send_message(1, true, NULL,
+			     "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\"}"),
+	    MV_OK);
+	await_step(1);
+	first = last;
+	http_link_end_session(k, _i == 3 ? 200 : 10000, on_done, &seen);
+	await_nothing();
+	n_steps = _i == 0 ? 2 : 1;
+	if (_i < 3)
+		conn_answer(first, &answers[_i]);
+	while (seen.len < strlen(seen_then[_i]))
+		loop_run(l);
+	ck_assert(!http_link_has_session(k));
+	await_step(n_steps);
+	buf_reset(&seen);
+	await_nothing();
+}
+END_TEST
+
 START_TEST(test_delete_broken)
 {
 	/* On a connection that was used before curl tries once more itself. */
@@ -379,6 +410,7 @@ main(void)
 	tcase_add_test(tc, test_delete_redirected_to_nobody);
 	tcase_add_test(tc, test_delete_unanswered);
 	tcase_add_test(tc, test_delete_broken);
+	tcase_add_loop_test(tc, test_delete_of_what_comes, 0, 4);
 	tcase_add_test(tc, test_delete_and_free);
 	return run_suite(s, tc);
 }
