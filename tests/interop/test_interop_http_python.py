@@ -5,36 +5,19 @@ import os
 
 import pytest
 
+# collected here too, with the client of this module
+from interop_common import *  # noqa: F401,F403
 from interop_driver import ClientRun
 from interop_http import Serve
 from interop_python import python_with
-# collected here too, with the client of this module
 from test_interop_clients import (  # noqa: F401
     test_a_cancel_goes_to_its_owner_alone,
-    test_a_failed_tool_is_a_result,
-    test_calls_everything,
     test_calls_filesystem,
     test_calls_memory,
-    test_calls_modern,
     test_calls_sequential_thinking,
-    test_cancels_a_call_of_a_legacy_server,
     test_cancels_a_call_of_the_modern_server,
-    test_completes_arguments,
-    test_connects,
-    test_gets_prompts,
-    test_list_changes,
-    test_lists_merged_prompts,
-    test_lists_merged_resources,
-    test_lists_merged_templates,
-    test_lists_merged_tools,
-    test_ping_and_log_of_legacy_clients,
-    test_progress_comes_in_order_before_the_result,
     test_progress_of_calls_at_once_is_not_mixed_up,
-    test_reads_by_template,
-    test_reads_resources,
-    test_resource_updates,
     test_unknown_prompt_is_32602,
-    test_unknown_tool_is_32602,
     test_upstreams_see_what_they_may_ask,
 )
 from test_interop_http_clients import (  # noqa: F401

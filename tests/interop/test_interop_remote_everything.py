@@ -3,33 +3,16 @@
 
 import pytest
 
+# collected here too, with the client of this module
+from interop_common import *  # noqa: F401,F403
 import interop_remote as remote
 from interop_driver import ClientRun
 from interop_http import Serve
-# collected here too, with the client of this module
 from test_interop_clients import (  # noqa: F401
-    test_a_failed_tool_is_a_result,
-    test_calls_everything,
-    test_calls_modern,
-    test_cancels_a_call_of_a_legacy_server,
-    test_completes_arguments,
-    test_connects,
-    test_gets_prompts,
     test_instructions_of_all_servers_are_merged,
-    test_list_changes,
-    test_lists_merged_prompts,
-    test_lists_merged_resources,
-    test_lists_merged_templates,
-    test_lists_merged_tools,
-    test_ping_and_log_of_legacy_clients,
-    test_progress_comes_in_order_before_the_result,
     test_progress_of_calls_at_once_is_not_mixed_up,
-    test_reads_by_template,
-    test_reads_resources,
     test_resource_not_found,
-    test_resource_updates,
     test_unknown_prompt_is_32602,
-    test_unknown_tool_is_32602,
 )
 from test_interop_remote_restart import free_port
 

@@ -11,7 +11,6 @@
 
 #include "mcpvisor/clock.h"
 #include "mcpvisor/mem.h"
-#include "mcpvisor/metrics.h"
 
 #include <check.h>
 #include <string.h>
@@ -138,95 +137,81 @@ fake_unlink(struct question *q)
 	u->n_questions--;
 }
 
-struct jtext
-question_params(const struct question *q)
+static void
+fake_on_taken(struct question *q, struct upstream_req *req)
 {
-	return jtext_of(q->bytes, q->json.slot[JSON_PARAMS]);
-}
-
-void
-question_take(
-    struct question *q, const struct question_cb *cb, void *arg, struct upstream_req *req)
-{
-	q->cb = cb;
-	q->arg = arg;
 	q->req = req;
 	if (req != NULL)
 		req->n_questions++;
 }
 
+/* What question_refuse sends, or another error that has a code of JSON-RPC's own. */
+static bool
+fake_put_refusal(struct buf *out, const char *member, struct jtext body)
+{
+	struct jtext message = json_member(body, "message");
+	int64_t code = 0;
+
+	if (strcmp(member, "error") != 0 || !json_int(json_member(body, "code"), &code) ||
+	    code > -32000 || json_member(body, "data").n != 0)
+		return false;
+	buf_addf(out, " refused %lld ", (long long)code);
+	return json_string_decode(message, out);
+}
+
 static void
-fake_note_answer(struct question *q, const char *member, const char *p, size_t n)
+fake_on_answer(struct question *q, const char *member, const struct iovec *body, int n)
 {
 	struct upstream *u = q->u;
-	struct buf b;
+	struct buf b, text;
 
 	mem_fail_hold(true);
+	buf_init(&text, CAP_MESSAGE_BYTES);
+	for (int i = 0; i < n; i++)
+		buf_add(&text, body[i].iov_base, body[i].iov_len);
 	buf_init(&b, CAP_MESSAGE_BYTES);
 	json_put(&b, q->id);
-	buf_addf(&b, " %s ", member);
-	buf_add(&b, p, n);
+	if (!fake_put_refusal(&b, member, (struct jtext){text.data, text.len})) {
+		buf_addf(&b, " %s ", member);
+		buf_add(&b, text.data, text.len);
+	}
+	buf_fini(&text);
 	mem_free(u->answer);
 	u->answer = buf_take(&b, NULL);
 	mem_fail_hold(false);
 	u->n_answers++;
 	fake_unlink(q);
-	mem_free(q);
 }
 
-void
-question_answer(struct question *q, const char *member, const struct iovec *body, int n)
-{
-	struct buf b;
-
-	buf_init(&b, CAP_MESSAGE_BYTES);
-	for (int i = 0; i < n; i++)
-		buf_add(&b, body[i].iov_base, body[i].iov_len);
-	fake_note_answer(q, member, b.data, b.len);
-	buf_fini(&b);
-}
-
-void
-question_refuse(struct question *q, int code, const char *message)
-{
-	struct buf b;
-
-	metrics_add(METRIC_QUESTIONS_REFUSED, 1);
-	buf_init(&b, 4096);
-	buf_addf(&b, "%d %s", code, message);
-	fake_note_answer(q, "refused", b.data, b.len);
-	buf_fini(&b);
-}
-
-void
-question_progress(struct question *q, const struct link_msg *m)
+static void
+fake_on_progress(struct question *q, const struct link_msg *m)
 {
 	(void)m;
 	q->u->n_question_progress++;
 }
 
+static const struct question_ops fake_ops = {
+    .on_taken = fake_on_taken, .answer = fake_on_answer, .progress = fake_on_progress};
+
 void
 fake_upstream_ask(struct upstream *u, struct upstream_req *by, enum method method,
     const char *id_params)
 {
+	struct json_msg *json;
 	struct question *q;
 	struct link_msg m;
 	struct buf b;
 
 	mem_fail_hold(true);
+	json = mem_xalloc(sizeof(*json));
 	buf_init(&b, CAP_MESSAGE_BYTES);
 	buf_addf(&b, "{\"jsonrpc\":\"2.0\",\"method\":\"%s\",%s}", method_name(method),
 	    id_params);
-	q = mem_xcalloc(1, sizeof(*q) + b.len);
-	memcpy(q->bytes, b.data, b.len);
-	ck_assert_int_eq(link_scan(q->bytes, b.len, &q->json, &m), MV_OK);
+	ck_assert_int_eq(link_scan(b.data, b.len, json, &m), MV_OK);
+	q = question_new(&fake_ops, u, method, &m);
 	mem_fail_hold(false);
 	buf_fini(&b);
-	q->msg = m;
-	q->u = u;
-	q->id = m.env.id;
-	q->method = method;
-	q->asked_ms = clock_now_ms();
+	mem_free(json);
 	q->next = u->questions;
 	if (q->next != NULL)
 		q->next->prev = &q->next;
@@ -260,13 +245,9 @@ fake_upstream_withdraw(struct upstream *u)
 {
 	while (u->questions != NULL) {
 		struct question *q = u->questions;
-		const struct question_cb *cb = q->cb;
-		void *arg = q->arg;
 
 		fake_unlink(q);
-		if (cb != NULL)
-			cb->on_withdrawn(arg, q);
-		mem_free(q);
+		question_withdraw(q);
 	}
 }
 
