@@ -33,7 +33,6 @@ struct call {
 	 * for call_retry if its upstream may ask in a result. */
 	unsigned caps;
 	bool keeps;
-	bool has_state; /* the message brings a requestState that is not ours */
 	struct upstream_call_copy *copy; /* while waiting */
 	struct upstream_call_copy *kept; /* for call_retry */
 	uint64_t serial;		 /* of the instance that it was sent to */

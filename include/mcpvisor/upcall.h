@@ -23,8 +23,11 @@ struct upstream_call {
 	struct json_edit input;
 	struct jtext client_info; /* for a message that carries none itself */
 	struct jtext client_caps; /* the same: a ClientCapabilities object; absent: {} */
-	enum mcp_level level;	  /* MCP_LV_MAX: none asked for */
-	enum task_kind tasks;	  /* that its client knows */
+	/* It answers a requestState, which is not ours: none but a modern one can have
+	 * given it out. */
+	bool has_state;
+	enum mcp_level level; /* MCP_LV_MAX: none asked for */
+	enum task_kind tasks; /* that its client knows */
 };
 
 /* A call with a copy of all bytes it needs, for one that has to wait. */

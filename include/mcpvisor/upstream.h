@@ -192,7 +192,8 @@ const char *upstream_reason(const struct upstream *u);
 enum mv_err upstream_refusal(const struct upstream *u);
 /* Sends a client's request, or holds it while the upstream starts. On MV_OK r is in
  * flight and on_done will come, never before returning. Otherwise (MV_BUSY,
- * MV_BACKOFF, MV_PARKED, MV_NOMEM, ...) nothing happened. */
+ * MV_BACKOFF, MV_PARKED, MV_NOMEM, ...) nothing happened. MV_PARAMS, also as the end of a
+ * held one: has_state, and it is a legacy one. */
 enum mv_err upstream_send(struct upstream *u, struct upstream_req *r,
     const struct upstream_call *c) MCPVISOR_MUST_CHECK;
 /* A request of our own: members are the members of params without braces ("" for

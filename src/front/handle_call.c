@@ -343,7 +343,7 @@ handle_forward(struct request *r, const struct link_msg *m)
 	else
 		r->call.caps = c->observer.caps;
 	r->call.keeps = !modern && r->call.caps != CLIENT_CAP_NONE;
-	r->call.has_state = modern && m->json->slot[JSON_P_REQUEST_STATE].len != 0;
+	call.has_state = modern && m->json->slot[JSON_P_REQUEST_STATE].len != 0;
 	call_log_begin(r, m);
 	r->call.cb = &call_callbacks;
 	r->call.arg = r;

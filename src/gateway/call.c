@@ -176,11 +176,6 @@ call_launch(struct call *c, struct upstream_call *req)
 {
 	enum mv_err err = call_shape(c, req);
 
-	if (c->has_state && !upstream_may_ask_in_results(c->u)) {
-		(void)snprintf(
-		    c->why, sizeof(c->why), "requestState was not given out here");
-		return MV_PARAMS;
-	}
 	/* A task is known to the instance that made it and to no other. */
 	if (err == MV_OK && c->task_serial == 0)
 		err = gateway_pick_instance(c->g, &c->u, c->owner, c->caps);
@@ -194,6 +189,10 @@ call_launch(struct call *c, struct upstream_call *req)
 		if (err != MV_OK)
 			return err;
 	}
+	/* Why it would be MV_PARAMS from here on. */
+	if (req->has_state)
+		(void)snprintf(
+		    c->why, sizeof(c->why), "requestState was not given out here");
 	return upstream_send(c->u, &c->req, req);
 }
 
@@ -262,7 +261,7 @@ call_end_wait(struct call *c, enum mv_err err)
 {
 	struct outcome o = {.kind = OUTCOME_FAILED, .err = err};
 
-	if (c->why[0] != '\0')
+	if (err == MV_PARAMS && c->why[0] != '\0')
 		o.detail = c->why;
 	upstream_call_free(c->copy);
 	c->copy = NULL;

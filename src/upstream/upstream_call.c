@@ -341,6 +341,8 @@ upstream_transmit(
 	enum mv_err err;
 	int n = 0;
 
+	if (c->has_state && !u->era->asks_in_results)
+		return MV_PARAMS;
 	u->era->raise_level(u, c->level);
 	buf_reset(&u->scratch);
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)

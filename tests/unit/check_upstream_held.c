@@ -119,6 +119,27 @@ START_TEST(held_call_that_cannot_be_sent)
 }
 END_TEST
 
+/* No legacy server has given out a state: what brings one is not run, whether or not that
+ * was known when it came. */
+START_TEST(state_of_somebody_else)
+{
+	struct uowner *o = owner_starting();
+	struct ucall a = {.has_state = true}, b = {.has_state = true}, c = {.done = 0};
+
+	ucall_send(o, &a, CALL_OF(1));
+	ucall_send(o, &c, CALL_OF(2));
+	uowner_answer(o, 1, IS_LEGACY);
+	uowner_heard(INITIALIZED);
+	uowner_heard(SENT(2, 2));
+	check_failed(&a, MV_PARAMS, "");
+	ck_assert_int_eq(ucall_try(o, &b, CALL_OF(3), NULL), MV_PARAMS);
+	uowner_heard_nothing();
+	ck_assert_uint_eq(upstream_in_flight(o->u), 1);
+	ck_assert_uint_eq(o->u->held_bytes, 0);
+	uowner_free(o);
+}
+END_TEST
+
 /* The limit of time begins anew with the sending. */
 START_TEST(waiting_is_not_running)
 {
@@ -329,6 +350,7 @@ main(void)
 	tcase_add_test(tc, held_calls_go_in_order);
 	tcase_add_test(tc, the_only_held_call_is_cancelled);
 	tcase_add_test(tc, held_call_that_cannot_be_sent);
+	tcase_add_test(tc, state_of_somebody_else);
 	tcase_add_test(tc, waiting_is_not_running);
 	tcase_add_test(tc, visits_what_is_in_flight);
 	tcase_add_loop_test(tc, death_fails_all, 0, 2);

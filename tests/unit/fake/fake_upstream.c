@@ -351,6 +351,8 @@ upstream_send(struct upstream *u, struct upstream_req *r, const struct upstream_
 		upstream_wake(u);
 	if (u->state != UPSTREAM_ST_READY)
 		return fake_hold(u, r, c);
+	if (c->has_state && !u->is_modern)
+		return MV_PARAMS;
 	fake_transmit(u, r, c);
 	return MV_OK;
 }

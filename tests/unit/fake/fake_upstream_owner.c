@@ -472,6 +472,7 @@ ucall_try(struct uowner *o, struct ucall *c, const char *text, const char *targe
 	if (arguments != NULL)
 		call.arguments = ucall_edit(json, arguments);
 	call.level = mcp_level_parse(jtext_of(copy, json->slot[JSON_M_LOG_LEVEL]));
+	call.has_state = c->has_state;
 	c->o = o;
 	c->req.cb = &call_cb;
 	c->req.arg = c;

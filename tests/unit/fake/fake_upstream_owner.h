@@ -94,6 +94,7 @@ struct ucall {
 	const char *then_text;
 	/* In place of the client's arguments, or after its name with a comma in front. */
 	const char *arguments;
+	bool has_state; /* as upstream_call has it */
 };
 
 /* The taker of questions that uowner_on_question is; for those that a test makes. */
