@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which names a list of patterns lets through. Pure functions. */
+/* Which names a list of patterns (glob.h) lets through. Pure functions. */
 #ifndef MCPVISOR_FILTER_H
 #define MCPVISOR_FILTER_H
 
@@ -8,10 +8,6 @@
 
 #include "mcpvisor/json.h"
 #include "mcpvisor/upstream_conf.h"
-
-/* * stands for any bytes, ? for one; everything else for itself. Linear in practice:
- * never more than pattern times text. */
-bool glob_match(const char *pattern, const char *text, size_t n);
 
 /* name is decoded text; annotations (may be absent), that member of a tool's definition,
  * is what @patterns look at. A tool without them is not read-only, destructive, not

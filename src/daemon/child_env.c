@@ -9,7 +9,7 @@
 #include "expand_priv.h"
 
 #include "mcpvisor/buf.h"
-#include "mcpvisor/filter.h"
+#include "mcpvisor/glob.h"
 #include "mcpvisor/mem.h"
 
 #include <stdio.h>
