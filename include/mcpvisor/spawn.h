@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "mcpvisor/err.h"
@@ -16,26 +17,52 @@ struct loop;
 struct spawner;
 struct proc;
 
+/* Resource limits, hard ones too; 0: none. Lower ones of ours stay. */
+struct spawn_limits {
+	uint64_t cpu_s, as_bytes, nofile, nproc, fsize_bytes;
+};
+
+/* Whom the command runs as. Capabilities that we would pass on are given up. */
+struct spawn_user {
+	uid_t uid;
+	gid_t gid;
+	const gid_t *groups; /* all the others; NULL: none */
+	size_t n_groups;
+};
+
+/* Borrowed until the start returns. What is 0 or NULL is not asked for. */
 struct spawn_spec {
 	const char *name;	 /* for the log */
 	const char *const *argv; /* argv[0] is looked up in path if it has no slash */
 	const char *const *envp; /* the whole environment, NULL-terminated */
 	const char *path;	 /* the child's PATH; NULL: a default */
 	const char *cwd;	 /* NULL: ours; changed to before the look-up */
+	int stdin_fd;		 /* above 2: its stdin in place of a pipe */
+	int extra_fd;		 /* above 2: its descriptor 3 */
+	bool merges_err;	 /* its stderr is its stdout */
+	bool no_terminal;	 /* it cannot open /dev/tty */
+	bool no_new_privs;
+	bool has_umask;
+	mode_t umask;
+	const struct spawn_limits *limits;
+	const struct spawn_user *user; /* cwd and the look-up are with its rights */
 };
 
 struct spawn_fds {
-	int in;	 /* we write: the child's stdin */
+	int in;	 /* we write: the child's stdin; -1 with a stdin_fd */
 	int out; /* we read: its stdout */
-	int err; /* we read: its stderr */
+	int err; /* we read: its stderr; -1 with merges_err */
 };
 
 enum spawn_step {
 	SPAWN_STEP_NONE,
-	SPAWN_STEP_SETUP, /* prctl, setpgid, dup2 */
+	SPAWN_STEP_SETUP, /* prctl, setpgid, dup2, setrlimit */
+	SPAWN_STEP_USER,  /* setgroups, setgid, setuid */
 	SPAWN_STEP_CWD,
 	SPAWN_STEP_EXEC
 };
+/* "cannot execute"; for NONE: "cannot create a process". */
+const char *spawn_step_text(enum spawn_step step);
 
 struct spawn_cb {
 	/* The child could not become the command; its exit follows. Always comes
@@ -49,7 +76,19 @@ struct spawn_cb {
  * us as orphans are reaped, counted and logged once ("stray").
  * NULL: SIGCHLD is taken. */
 struct spawner *spawner_new(struct loop *l);
-void spawner_free(struct spawner *sp); /* no proc may be left */
+/* First calls whoever waits for that; then no proc may be left. */
+void spawner_free(struct spawner *sp);
+
+/* For those that have a proc and no owner who would end them in time: fn frees it, with
+ * the last turn of the loop over. A member of its owner. */
+struct spawner_wait {
+	struct spawner_wait *next, **prev;
+	void (*fn)(void *arg);
+	void *arg;
+};
+void spawner_wait_add(
+    struct spawner *sp, struct spawner_wait *w, void (*fn)(void *arg), void *arg);
+void spawner_wait_remove(struct spawner_wait *w);
 
 /* Forks. On success *fds are the caller's (close-on-exec, not yet
  * non-blocking). Fails with MV_SYSTEM and errno set (EAGAIN, EMFILE, ...), with
@@ -67,6 +106,8 @@ bool proc_has_exited(const struct proc *p);
 bool proc_signal_group(struct proc *p, int signo);
 /* True while a process other than the guard is in the group (looks at /proc). */
 bool proc_group_is_alive(const struct proc *p);
+/* After a KILL: nobody of the group runs any more, the guard included. */
+bool proc_group_is_gone(const struct proc *p);
 /* KILLs what is left of the group, guard included, and forgets it; what has come to us
  * and lives on in a session of its own is logged once, after the turn ("left running").
  * No callback comes after. Allowed inside callbacks. The exit status of a live child is

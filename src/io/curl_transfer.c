@@ -291,6 +291,17 @@ transfer_copy_body(struct transfer *t, const struct transfer_opts *o)
 	return true;
 }
 
+void
+transfer_split_headers(const struct buf *lines, const char **headers, size_t max)
+{
+	const char *p = lines->data, *end = lines->data + lines->len;
+	size_t n = 0;
+
+	for (; n < max && p < end; p += strlen(p) + 1)
+		headers[n++] = p;
+	headers[n] = NULL;
+}
+
 struct transfer *
 transfer_start(struct curl_loop *c, const struct transfer_opts *o,
     const struct transfer_cb *cb, void *arg)

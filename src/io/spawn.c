@@ -74,15 +74,16 @@ fd_raise(int *fd)
 }
 
 static bool
-spawn_ends_open(struct spawn_ends *e)
+spawn_ends_open(struct spawn_ends *e, const struct spawn_spec *spec)
 {
-	int *pipes[] = {e->in, e->out, e->err, e->guard};
+	int *pipes[] = {spec->stdin_fd > 0 ? NULL : e->in, e->out,
+	    spec->merges_err ? NULL : e->err, e->guard};
 	bool ok = true;
 
 	memset(e, -1, sizeof(*e));
 	for (size_t i = 0; ok && i < sizeof(pipes) / sizeof(*pipes); i++)
-		ok = pipe2(pipes[i], O_CLOEXEC) == 0 && fd_raise(&pipes[i][0]) &&
-		     fd_raise(&pipes[i][1]);
+		ok = !pipes[i] || (pipe2(pipes[i], O_CLOEXEC) == 0 &&
+				      fd_raise(&pipes[i][0]) && fd_raise(&pipes[i][1]));
 	ok = ok && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, e->status) == 0 &&
 	     fd_raise(&e->status[0]) && fd_raise(&e->status[1]);
 	if (!ok)
@@ -237,6 +238,7 @@ spawner_free(struct spawner *sp)
 {
 	if (!sp || sp->dead)
 		return;
+	spawner_call_waits(sp);
 	spawner_look(sp);
 	deferred_cancel(&sp->look);
 	spawner_forget_all(sp);
@@ -325,12 +327,14 @@ spawner_start(struct spawner *sp, const struct spawn_spec *spec,
 	struct spawn_ends e;
 	bool ok;
 
-	if (!spawn_ends_open(&e))
+	MCPVISOR_ASSERT(spec->stdin_fd <= 0 || spec->stdin_fd > STDERR_FILENO);
+	MCPVISOR_ASSERT(spec->extra_fd <= 0 || spec->extra_fd > STDERR_FILENO);
+	if (!spawn_ends_open(&e, spec))
 		return MV_SYSTEM;
 	plan.candidates = spawn_candidates(spec);
-	plan.in = e.in[0];
+	plan.in = spec->stdin_fd > 0 ? spec->stdin_fd : e.in[0];
 	plan.out = e.out[1];
-	plan.err = e.err[1];
+	plan.err = spec->merges_err ? e.out[1] : e.err[1];
 	plan.status = e.status[1];
 	/* The child has not gone on yet, so both moves are allowed. */
 	ok = spawn_fork(&plan, &e, &guard, &child) && setpgid(child, child) == 0 &&
@@ -395,6 +399,13 @@ proc_group_is_alive(const struct proc *p)
 {
 	return proc_group_is_known(p) &&
 	       (proc_leads_group(p) || spawn_group_has_others(p->pid, p->guard));
+}
+
+bool
+proc_group_is_gone(const struct proc *p)
+{
+	return (kill(-p->pid, 0) != 0 && errno == ESRCH) ||
+	       !spawn_group_has_others(p->pid, 0);
 }
 
 static void

@@ -40,6 +40,7 @@ struct spawner {
 	struct loop *loop;
 	struct pidrec *recs[SPAWN_BUCKETS]; /* by pid: a fleet has thousands */
 	struct rlimit files;		    /* as we found it: children keep that */
+	struct spawner_wait *waits;	    /* for the end */
 	struct deferred look;
 	char *after; /* the proc that ended last before the look; NULL: none has */
 	bool dead;
@@ -55,13 +56,14 @@ struct spawn_report {
 struct spawn_plan {
 	const struct spawn_spec *spec;
 	char **candidates; /* paths to try, NULL-terminated */
-	int in, out, err;  /* the child's ends; all above 2 */
-	int status;
+	/* The child's ends; all above 2. */
+	int in, out, err, status;
 	pid_t parent;
 	const struct rlimit *files; /* its limit of descriptors */
 };
 
 /* spawn_recs.c */
+void spawner_call_waits(struct spawner *sp);
 struct pidrec *spawner_find(struct spawner *sp, pid_t pid);
 void spawner_register(struct spawner *sp, pid_t pid, struct proc *p, bool is_guard);
 void spawner_forget(struct spawner *sp, struct pidrec *r);

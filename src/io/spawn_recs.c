@@ -81,6 +81,39 @@ spawner_forget_all(struct spawner *sp)
 	}
 }
 
+void
+spawner_wait_add(
+    struct spawner *sp, struct spawner_wait *w, void (*fn)(void *arg), void *arg)
+{
+	*w = (struct spawner_wait){
+	    .next = sp->waits, .prev = &sp->waits, .fn = fn, .arg = arg};
+	if (w->next)
+		w->next->prev = &w->next;
+	sp->waits = w;
+}
+
+void
+spawner_wait_remove(struct spawner_wait *w)
+{
+	if (!w->prev)
+		return;
+	*w->prev = w->next;
+	if (w->next)
+		w->next->prev = w->prev;
+	w->prev = NULL;
+}
+
+void
+spawner_call_waits(struct spawner *sp)
+{
+	while (sp->waits) {
+		struct spawner_wait *w = sp->waits;
+
+		spawner_wait_remove(w);
+		w->fn(w->arg);
+	}
+}
+
 /* By the group's first process or its guard, whichever is left. */
 static const char *
 spawner_name_group(const struct spawner *sp, pid_t pgid)

@@ -30,28 +30,16 @@ child_describe_spawn(struct child_end *end, const struct child_fate *f)
 {
 	const char *path = f->spec->path != NULL ? f->spec->path : "default";
 	const char *why = child_errno_text(f->errnum);
-	const char *what = "cannot execute";
 	char dir[CHILD_PATH_SHOWN + 32] = "";
 
-	switch (f->step) {
-	case SPAWN_STEP_NONE:
-		what = "cannot create a process for";
-		if (f->fork_err != MV_SYSTEM)
-			why = mv_err_text(f->fork_err);
-		break;
-	case SPAWN_STEP_SETUP:
-		what = "cannot set up the process for";
-		break;
-	case SPAWN_STEP_CWD:
-		what = "cannot change directory";
-		(void)snprintf(dir, sizeof(dir), " to %.*s for", CHILD_PATH_SHOWN,
+	if (f->step == SPAWN_STEP_NONE && f->fork_err != MV_SYSTEM)
+		why = mv_err_text(f->fork_err);
+	if (f->step == SPAWN_STEP_CWD)
+		(void)snprintf(dir, sizeof(dir), " to %.*s", CHILD_PATH_SHOWN,
 		    f->spec->cwd != NULL ? f->spec->cwd : ".");
-		break;
-	case SPAWN_STEP_EXEC:
-		break;
-	}
-	(void)snprintf(end->text, sizeof(end->text), "%s%s %.*s (PATH=%.*s%s): %s", what,
-	    dir, CHILD_COMMAND_SHOWN, f->spec->argv[0],
+	(void)snprintf(end->text, sizeof(end->text), "%s%s%s %.*s (PATH=%.*s%s): %s",
+	    spawn_step_text(f->step), dir, f->step == SPAWN_STEP_EXEC ? "" : " for",
+	    CHILD_COMMAND_SHOWN, f->spec->argv[0],
 	    dir[0] != '\0' ? CHILD_PATH_SHOWN / 2 : CHILD_PATH_SHOWN, path,
 	    strlen(path) > CHILD_PATH_SHOWN ? "..." : "", why);
 }

@@ -79,6 +79,20 @@ on_die(void *arg)
 	fake_proc_exit(p, p->death);
 }
 
+void
+spawner_wait_add(
+    struct spawner *sp, struct spawner_wait *w, void (*fn)(void *arg), void *arg)
+{
+	(void)sp;
+	*w = (struct spawner_wait){.fn = fn, .arg = arg};
+}
+
+void
+spawner_wait_remove(struct spawner_wait *w)
+{
+	w->prev = NULL;
+}
+
 enum mv_err
 spawner_start(struct spawner *sp, const struct spawn_spec *spec,
     const struct spawn_cb *cb, void *arg, struct proc **out, struct spawn_fds *fds)
@@ -147,6 +161,12 @@ proc_group_is_alive(const struct proc *p)
 {
 	MCPVISOR_ASSERT(!p->freed);
 	return !p->exited || p->group_alive;
+}
+
+bool
+proc_group_is_gone(const struct proc *p)
+{
+	return !proc_group_is_alive(p);
 }
 
 void
