@@ -61,6 +61,14 @@
 #define CAP_RECENT_URIS 4096
 /* URIs taken from one result. */
 #define CAP_RESULT_URIS 64
+/* Pieces of one result that may be a GraphQL answer. */
+#define CAP_RESULT_CANDIDATES 32
+/* Answers to who a client is that are kept, in number, in bytes, and the bytes of what
+ * was asked; and clients of upstreams of which it is known whether they are somebody. */
+#define CAP_IDENTITY_ENTRIES   1024
+#define CAP_IDENTITY_BYTES     (16u * 1024 * 1024)
+#define CAP_IDENTITY_KEY_BYTES (4u * 1024)
+#define CAP_IDENTITY_STATES    4096
 /* Resource subscriptions of one client, and listens of one client. */
 #define CAP_CLIENT_SUBSCRIPTIONS 4096
 #define CAP_CLIENT_LISTENS	 256

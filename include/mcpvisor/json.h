@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "mcpvisor/buf.h"
 #include "mcpvisor/json_scan.h"
@@ -24,6 +25,12 @@ jtext_of(const char *base, struct json_span s)
 {
 	struct jtext t = {s.len ? base + s.off : NULL, s.len};
 	return t;
+}
+
+static inline bool
+jtext_is_equal(struct jtext a, struct jtext b)
+{
+	return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
 
 /* First byte decides: '{', '[', '"', 't', 'f', 'n', '-' or a digit; 0 if absent. */
@@ -50,9 +57,18 @@ bool json_string_is(struct jtext t, const char *s);
 /* Appends the decoded text. An escaped lone surrogate becomes U+FFFD. False (and
  * nothing appended) if t is no string. */
 bool json_string_decode(struct jtext t, struct buf *out);
+/* The decoded text: in place when it has no escapes, else in scratch. Absent if t is no
+ * string, or scratch has failed; p is never NULL for an empty string. */
+struct jtext json_text(struct jtext t, struct buf *scratch);
+/* Whether two decoded texts are equal under simple case folding, as far as a member that
+ * one parser takes for another goes: ASCII, U+017F as s, U+212A as k. */
+bool jtext_is_like(struct jtext a, struct jtext b);
+/* Appends the value without the white space between its tokens. */
+void json_put_compact(struct buf *out, struct jtext t);
 /* An integer without fraction or exponent that fits; else false. */
 bool json_int(struct jtext t, int64_t *v);
-bool json_is_true(struct jtext t);
+/* In parentheses, as jansson has a macro of that name. */
+bool(json_is_true)(struct jtext t);
 /* A JSON-RPC id or progress token: a string, or an integer without fraction or
  * exponent, at most CAP_ID_BYTES as written. */
 bool json_is_id(struct jtext t);
@@ -87,11 +103,17 @@ struct json_edit {
 	const char *put;
 	size_t put_len;
 };
-#define JSON_EDITS_MAX 16
+#define JSON_EDITS_MAX 40
 struct json_edits {
 	unsigned n;
 	struct json_edit e[JSON_EDITS_MAX];
 };
+/* The room for edits is not written to, as it takes more than most edits do. */
+static inline void
+json_edits_init(struct json_edits *ed)
+{
+	ed->n = 0;
+}
 /* Adds an edit, keeping them in order of off; at one place in the order of the
  * calls. Edits must not overlap. put is borrowed until the pieces are used. */
 void json_edit_add(

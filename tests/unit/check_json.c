@@ -411,14 +411,21 @@ END_TEST
 
 START_TEST(takes_all_edits)
 {
-	static const char base[] = "0123456789abcdef0123456789abcdef.";
-	struct json_span span = {0, 32};
+	char base[2 * JSON_EDITS_MAX + 1], want[2 * JSON_EDITS_MAX + 1] = "";
+	struct json_span span = {0, 2 * JSON_EDITS_MAX};
 	struct json_edits ed = {0};
 	uint32_t i;
 
-	for (i = 0; i < JSON_EDITS_MAX; i++)
-		json_edit_add(&ed, 30 - 2 * i, 1, "-", 1);
-	assert_edited(base, span, &ed, "-1-3-5-7-9-b-d-f-1-3-5-7-9-b-d-f");
+	memset(base, '.', sizeof(base));
+	for (i = 0; i < JSON_EDITS_MAX; i++) {
+		base[2 * i] = '+';
+		want[2 * i] = '-';
+		want[2 * i + 1] = '.';
+	}
+	/* The last one first. */
+	for (i = JSON_EDITS_MAX; i-- > 0;)
+		json_edit_add(&ed, 2 * i, 1, "-", 1);
+	assert_edited(base, span, &ed, want);
 }
 END_TEST
 
