@@ -3,20 +3,25 @@
  * The words of our own errors.
  *
  * Driven by: front. Pure: writes into a buf and knows no state.
- * Invariants: every object is valid JSON whatever a peer named; names of peers are
- * cut at 200 bytes, and what is repeated as it was spelled is bounded too.
+ * Invariants: every object is valid JSON whatever a peer named; what a peer named is cut
+ * at 64 bytes in a sentence, its control characters escaped, and what data repeats as it
+ * was spelled is bounded too; no path of this host gets into a sentence.
  */
 #include "mcpvisor/wording.h"
 
 #include "mcpvisor/caps.h"
+#include "mcpvisor/shown.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
-#define NAME_MAX_BYTES 200
-/* As many bytes hold more than that of any name: an escape of six bytes is one at least.
- */
-#define NAME_RAW_BYTES ((size_t)(NAME_MAX_BYTES + 4) * 6)
+/* As many bytes hold more than is shown of any name: an escape of six bytes is one at
+ * least. */
+#define NAME_RAW_BYTES ((size_t)(SHOWN_BYTES + 4) * 6)
+#define DETAIL_BYTES   256
+
+#define TASKS_EXTENSION_NAME "io.modelcontextprotocol/tasks"
 /* A URI that we route by, each byte of it an escape, with its quotes. */
 #define SPELLED_MAX_BYTES ((size_t)CAP_URI_BYTES * 6 + 2)
 
@@ -35,18 +40,8 @@ wording_put_name(struct buf *out, struct jtext name)
 	if (name.n > NAME_RAW_BYTES)
 		name.n = NAME_RAW_BYTES;
 	buf_init(&text, NAME_RAW_BYTES);
-	if (json_string_decode(name, &text) && text.err == MV_OK) {
-		size_t n = text.len;
-
-		if (n > NAME_MAX_BYTES) {
-			n = NAME_MAX_BYTES;
-			while (n > 0 && ((unsigned char)text.data[n] & 0xc0) == 0x80)
-				n--;
-		}
-		buf_add(out, text.data, n);
-		if (n < text.len)
-			buf_add_str(out, "...");
-	}
+	if (json_string_decode(name, &text) && text.err == MV_OK)
+		shown_put(out, text.data, text.len, SHOWN_BYTES);
 	buf_fini(&text);
 }
 
@@ -74,23 +69,174 @@ wording_put_error(struct buf *out, int code, const char *message)
 	buf_add_char(out, '}');
 }
 
+/* ---- sentences of the table ---- */
+
+enum wording_retry {
+#define X(id, end) RETRY_##id,
+	WORDING_RETRIES(X)
+#undef X
+};
+
+struct wording_row {
+	const char *text;
+	int code;
+	enum wording_retry retry;
+};
+
+static const struct wording_row *
+wording_row_of(enum wording w)
+{
+	static const struct wording_row rows[WORDING_MAX] = {
+	    [WORDING_NONE] = {"", -32603, RETRY_SAID},
+#define X(id, number, end, words)                                                        \
+	[WORDING_##id] = {.text = (words), .code = (number), .retry = RETRY_##end},
+	    WORDINGS(X)
+#undef X
+	};
+
+	return &rows[(unsigned)w < WORDING_MAX ? (unsigned)w : (unsigned)WORDING_NONE];
+}
+
+static void
+wording_put_sentence(struct buf *out, enum wording w, struct jtext value)
+{
+	static const char *const ends[] = {
+#define X(id, end) [RETRY_##id] = (end),
+	    WORDING_RETRIES(X)
+#undef X
+	};
+	const struct wording_row *row = wording_row_of(w);
+	const char *gap = strchr(row->text, '%');
+
+	if (gap != NULL) {
+		buf_add(out, row->text, (size_t)(gap - row->text));
+		shown_put_spelled(out, value, SHOWN_BYTES);
+		buf_add_str(out, gap + 1);
+	} else {
+		buf_add_str(out, row->text);
+		if (value.n > 0) {
+			buf_add_str(out, "; got ");
+			shown_put_spelled(out, value, SHOWN_BYTES);
+		}
+	}
+	buf_add_str(out, ends[row->retry]);
+}
+
+void
+wording_put(struct buf *out, enum wording w, struct jtext value)
+{
+	struct buf text;
+
+	buf_init(&text, WORDING_BYTES);
+	wording_put_sentence(&text, w, value);
+	wording_put_head(out, wording_code(w));
+	json_put_string(out, text.data, text.len);
+	buf_add_char(out, '}');
+	buf_fini(&text);
+}
+
+void
+wording_print(char *to, size_t size, enum wording w, struct jtext value)
+{
+	struct buf text;
+
+	buf_init(&text, WORDING_BYTES);
+	wording_put_sentence(&text, w, value);
+	(void)snprintf(to, size, "%s", buf_cstr(&text) != NULL ? text.data : "");
+	buf_fini(&text);
+}
+
+const char *
+wording_text(enum wording w)
+{
+	return wording_row_of(w)->text;
+}
+
+int
+wording_code(enum wording w)
+{
+	return wording_row_of(w)->code;
+}
+
+/* ---- failures of upstreams ---- */
+
+/* Bytes of the path of this host that stands at p; 0: none does. */
+static size_t
+detail_path(const char *text, const char *p)
+{
+	static const char *const starts[] = {"file:/", "../", "./", "~/", "/"};
+	size_t n = 0, len;
+
+	if (p > text && strchr(" \t\n\"'`([{<=:,;|", p[-1]) == NULL)
+		return 0;
+	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]) && n == 0; i++)
+		if (strncmp(p, starts[i], strlen(starts[i])) == 0)
+			n = strlen(starts[i]);
+	if (n == 0 || (!isalnum((unsigned char)p[n]) &&
+			  (p[n] == '\0' || strchr("/._~-$@+%", p[n]) == NULL)))
+		return 0;
+	/* The rest of a URL without its scheme. */
+	if (n == 1 && p[1] == '/')
+		return 0;
+	len = strcspn(p, " \t\n\"'`)]}>,;|");
+	while (len > n && strchr(":.", p[len - 1]) != NULL)
+		len--;
+	return len;
+}
+
+/* Reasons come from operating systems, libraries and confs, which name files. */
+static void
+wording_put_detail(struct buf *out, const char *detail)
+{
+	const char *p = detail;
+	struct buf clean;
+	size_t n;
+
+	buf_init(&clean, DETAIL_BYTES * 2);
+	while (*p != '\0' && clean.err == MV_OK) {
+		n = detail_path(detail, p);
+		if (n > 0)
+			buf_add_str(&clean, "(path)");
+		else
+			buf_add_char(&clean, *p);
+		p += n > 0 ? n : 1;
+	}
+	shown_put(out, clean.data != NULL ? clean.data : "", clean.len, DETAIL_BYTES);
+	buf_fini(&clean);
+}
+
+static const char *
+failure_end(const struct wording_failure *f)
+{
+	bool may = mv_err_retryable(f->err);
+
+	if (!f->has_acted)
+		return may ? "; a retry may help" : "; a retry will not help";
+	return may ? "; it may have had effects, so check before a retry"
+		   : "; it may have had effects, and a retry will not help";
+}
+
 static void
 wording_put_message(struct buf *out, const struct wording_failure *f)
 {
 	struct buf m;
 
 	buf_init(&m, 4096);
-	if (f->upstream != NULL)
-		buf_addf(&m, "Upstream %s: ", f->upstream);
+	if (f->upstream != NULL) {
+		buf_add_str(&m, "Upstream ");
+		shown_put(&m, f->upstream, strlen(f->upstream), SHOWN_BYTES);
+		buf_add_str(&m, ": ");
+	}
 	buf_add_str(&m, mv_err_text(f->err));
 	if (f->err == MV_TIMEOUT && f->limit_ms != 0)
 		buf_addf(&m, " of %u ms", f->limit_ms);
 	if (f->method != METHOD_UNKNOWN)
 		buf_addf(&m, " (%s)", method_name(f->method));
-	if (f->detail != NULL && f->detail[0] != '\0')
-		buf_addf(&m, ": %s", f->detail);
-	buf_add_str(&m,
-	    mv_err_retryable(f->err) ? "; a retry may help" : "; a retry will not help");
+	if (f->detail != NULL && f->detail[0] != '\0') {
+		buf_add_str(&m, ": ");
+		wording_put_detail(&m, f->detail);
+	}
+	buf_add_str(&m, failure_end(f));
 	json_put_string(out, m.data, m.len);
 	buf_fini(&m);
 }
@@ -178,6 +324,7 @@ wording_put_unknown(struct buf *out, enum method m, struct jtext name)
 		    m == METHOD_COMPLETE ? "an object with type ref/prompt and name, or "
 					   "ref/resource and uri"
 					 : "a string");
+		buf_add_str(&text, ". Retrying unchanged will fail.");
 	}
 	wording_put_head(out, -32602);
 	json_put_string(out, text.data, text.len);
@@ -204,8 +351,16 @@ wording_put_no_resource(struct buf *out, int code, struct jtext uri)
 void
 wording_put_revision(struct buf *out, const char *supported, struct jtext requested)
 {
+	struct buf text;
+
+	buf_init(&text, 4096);
+	buf_add_str(&text, "Unsupported protocol version: ");
+	wording_put_name(&text, requested);
+	buf_add_str(&text, "; send one of data.supported");
 	wording_put_head(out, -32022);
-	buf_add_str(out, "\"Unsupported protocol version\",\"data\":{\"supported\":");
+	json_put_string(out, text.data, text.len);
+	buf_fini(&text);
+	buf_add_str(out, ",\"data\":{\"supported\":");
 	buf_add_str(out, supported);
 	buf_add_str(out, ",\"requested\":");
 	wording_put_spelled(out, requested);
@@ -222,6 +377,46 @@ wording_put_needed(struct buf *out, unsigned caps)
 	    "{\"requiredCapabilities\":");
 	client_caps_put(out, caps, true);
 	buf_add_str(out, "}}");
+}
+
+void
+wording_put_needs_tasks(struct buf *out)
+{
+	buf_add_str(out,
+	    "{\"code\":-32021,\"message\":\"Tasks are for clients that declare the "
+	    "extension " TASKS_EXTENSION_NAME "; declare it and send the request again\","
+	    "\"data\":{\"requiredCapabilities\":{\"extensions\":{"
+	    "\"" TASKS_EXTENSION_NAME "\":{}}}}}");
+}
+
+void
+wording_put_recoded(struct buf *out, struct jtext error, int code)
+{
+	struct json_iter it;
+	struct jtext key, value, was = {NULL, 0};
+	const char *sep = "{";
+	bool has_data = false;
+
+	json_iter_init(&it, error);
+	while (json_next_member(&it, &key, &value)) {
+		buf_add_str(out, sep);
+		sep = ",";
+		json_put(out, key);
+		buf_add_char(out, ':');
+		if (json_string_is(key, "code")) {
+			was = value;
+			buf_addf(out, "%d", code);
+		} else {
+			json_put(out, value);
+		}
+		has_data |= json_string_is(key, "data");
+	}
+	if (!has_data && was.n > 0) {
+		buf_add_str(out, ",\"data\":{\"upstreamCode\":");
+		json_put(out, was);
+		buf_add_char(out, '}');
+	}
+	buf_add_char(out, '}');
 }
 
 void
