@@ -82,7 +82,8 @@ struct argspec *argspec_read(struct jtext schema, struct mv_errtext *t);
  * argument, the constraint, the value (64 bytes of it, none of a secret one), and that
  * retrying unchanged will fail; why may be NULL. arguments may be absent: {}. A known
  * member that is given twice is refused, as is one whose name differs only by case from a
- * known one; an object that is open is not looked at for others that are there twice. */
+ * known one; an object that is open is not looked at for others that are there twice.
+ * Refused as well: what is over CAP_ARGUMENTS_BYTES, or takes too many steps. */
 bool argspec_check(const struct argspec *s, struct jtext arguments, struct buf *why);
 /* Whether t is a number with an integral value of at most that many digits: what passes
  * as an integer, 1.0 and 1e2 among them. Appends it as plain digits, unless out is NULL.

@@ -7,6 +7,7 @@
 #define MCPVISOR_CALL_H
 
 #include "mcpvisor/gateway.h"
+#include "mcpvisor/wording_table.h"
 
 struct call_cb {
 	/* Progress of this call; comes before on_done and never after. */
@@ -35,6 +36,8 @@ struct call {
 	bool keeps;
 	struct upstream_call_copy *copy; /* while waiting */
 	struct upstream_call_copy *kept; /* for call_retry */
+	struct call_identity *identity;	 /* it asks who somebody is; NULL: it does not */
+	uint64_t refusals;		 /* of its upstream, when it was sent */
 	uint64_t serial;		 /* of the instance that it was sent to */
 	bool is_asked;			 /* its client is: that instance is kept */
 	/* Set by the owner: the task that a tasks/ request is about; for call_start
@@ -44,7 +47,9 @@ struct call {
 	/* From here on set by call_start. */
 	struct buf own;	  /* what we put in place of the client's words */
 	struct buf input; /* the answers of a call_retry */
-	char why[160];	  /* of MV_PARAMS: what is wrong, if it is not the name; or "" */
+	/* Of MV_PARAMS: the sentence that says what is wrong, if it is not the name; or
+	 * "". */
+	char why[WORDING_BYTES];
 };
 
 /* Starts c, whose cb, arg and owner (NULL: nobody, who is shown the first view) are set.

@@ -61,8 +61,15 @@
 #define CAP_RECENT_URIS 4096
 /* URIs taken from one result. */
 #define CAP_RESULT_URIS 64
-/* Pieces of one result that may be a GraphQL answer. */
-#define CAP_RESULT_CANDIDATES 32
+/* Pieces of one result that may be a GraphQL answer; bytes of a result that is walked to
+ * see what it says, and of the definition of a tool that is asked about it. */
+#define CAP_RESULT_CANDIDATES	  32
+#define CAP_RESULT_WALK_BYTES	  (3u * 1024 * 1024)
+#define CAP_DEFINITION_WALK_BYTES (256u * 1024)
+/* The same of a result that a sample is made of. */
+#define CAP_SAMPLED_BYTES (6u * 1024 * 1024)
+/* Arguments of a call that we check ourselves. */
+#define CAP_ARGUMENTS_BYTES (4u * 1024 * 1024)
 /* Answers to who a client is that are kept, in number, in bytes, and the bytes of what
  * was asked; and clients of upstreams of which it is known whether they are somebody. */
 #define CAP_IDENTITY_ENTRIES   1024

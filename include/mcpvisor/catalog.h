@@ -18,12 +18,17 @@ struct catalog;
  * none. */
 #define CATALOG_VIEWS_MAX 32
 
+/* Whether a tool is asked for who somebody is; UNKNOWN: nobody has looked since the last
+ * merge. */
+enum route_identity { ROUTE_IDENTITY_UNKNOWN, ROUTE_IDENTITY_NO, ROUTE_IDENTITY_YES };
+
 /* Where a published name or URI leads. Counted: a call keeps its own. */
 struct route {
 	unsigned refs;
 	unsigned generation; /* of the last merge that had it */
 	enum list_kind kind;
 	uint32_t item;			/* in its upstream's list, as of that merge */
+	enum route_identity identity;	/* its user's */
 	uint32_t views;			/* bit 1 << view: it is shown there */
 	struct upstream *u;		/* NULL once it has left the catalog, as shape */
 	const struct tool_shape *shape; /* NULL: as its upstream has it */

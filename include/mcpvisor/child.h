@@ -65,6 +65,8 @@ struct child_end {
 	char text[512];	 /* "exited with status 1", "killed by signal 9 (Killed)", "cannot
 			    execute foo (PATH=...): No such file or directory"; then the
 			    last line of stderr in quotes, if any, escaped and cut */
+	char told[400];	 /* the same for clients: without PATH, and of stderr only the
+			    beginning of a line that is no frame of a stack */
 };
 
 struct child_cb {

@@ -67,6 +67,11 @@ struct conf {
 		uint64_t replay_bytes; /* of a session; 0: none are kept */
 		uint32_t replay_ms;
 	} http;
+	struct {
+		char *file;	     /* NULL: none */
+		uint32_t timeout_ms; /* 10000 */
+		uint64_t sample_max; /* bytes: 4096 */
+	} probe;
 	uint32_t list_wait_ms;	  /* 5000 */
 	uint32_t drain_ms;	  /* 1000: calls may finish when we stop */
 	uint32_t reload_drain_ms; /* 30000: ... when their upstream is replaced */

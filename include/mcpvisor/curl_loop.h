@@ -72,6 +72,10 @@ struct transfer_opts {
 	bool is_vital;	     /* as in stream_opts: else it waits while memory is short */
 };
 
+/* As headers of those options: the lines of a text, each ended by NUL, the first max of
+ * them. headers has room for one more. */
+void transfer_split_headers(const struct buf *lines, const char **headers, size_t max);
+
 struct transfer_head {
 	int status;
 	const char *content_type;     /* without parameters, lower case; "" if none */

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "mcpvisor/catalog.h"
+#include "mcpvisor/identity_gate.h"
 
 struct gateway;
 
@@ -31,6 +32,7 @@ struct gateway_observer {
 	void (*on_task)(void *arg, const struct link_msg *m, struct json_edits *ed);
 	/* What it can be asked (gateway_set_caps). */
 	unsigned caps;
+	uint64_t serial; /* the gateway's: no other one has it, ever */
 	/* Its requests know nothing of each other: each is a client of its own. */
 	bool is_crowd;
 	bool has_instances;   /* it may have upstreams of its own (isolation) */
@@ -183,6 +185,24 @@ size_t gateway_count_instances(const struct gateway *g, const struct upstream *u
  * process and state are its own. */
 size_t gateway_in_flight(const struct gateway *g, const struct upstream *u);
 struct upstream_stats gateway_stats(const struct gateway *g, const struct upstream *u);
+
+/* What the calls of a gateway share about results. */
+struct gateway_answers {
+	struct label label;	 /* of the call that ends now */
+	struct buf hint;	 /* a text that label's edits point to */
+	struct strmap *suspects; /* tools that were told of; NULL until the first */
+	struct identity_gate *identities;
+};
+struct gateway_answers *gateway_answers(struct gateway *g);
+struct loop *gateway_loop(struct gateway *g);
+/* Whose credentials a call is made with that goes to instance u: text that is compared
+ * with that of others (identity_gate.h). False: nobody can tell. */
+#define PRINCIPAL_BYTES 24
+bool gateway_principal(
+    const struct gateway *g, const struct upstream *u, char out[PRINCIPAL_BYTES]);
+/* Principals for whom u knows whom it acts for, or does not. */
+void gateway_count_identities(
+    const struct gateway *g, const struct upstream *u, struct identity_counts *out);
 
 /* Whoever owns a URI: listed, named by a recent result, or fitting a template. uri is a
  * JSON string as clients write it. NULL: nobody that the view shows. */

@@ -17,6 +17,14 @@
 	X(CALLS_BUSY, "calls_busy_total", "calls refused for a full queue")              \
 	X(CALLS_REFUSED, "calls_refused_total", "calls refused before any upstream")     \
 	X(CALLS_PARTIAL, "calls_partial_total", "results whose answer was partial")      \
+	X(CALLS_SUSPECT, "calls_suspect_total",                                          \
+	    "results that look like a failed GraphQL answer, and were left alone")       \
+	X(CALLS_NULL_IDENTITY, "calls_null_identity_total",                              \
+	    "results that say nobody is who the upstream acts for")                      \
+	X(RESULTS_FLIPPED, "results_flipped_total", "results that became isError true")  \
+	X(RESULTS_ADDED_BYTES, "results_added_bytes_total", "bytes of labels")           \
+	X(IDENTITY_HITS, "identity_hits_total",                                          \
+	    "calls answered from the identity cache")                                    \
 	X(QUESTIONS, "questions_total", "requests of upstreams to their clients")        \
 	X(QUESTIONS_REFUSED, "questions_refused_total", "of those: that no client got")  \
 	X(REPLIES_LATE, "replies_late_total", "late, double or unknown answers dropped") \

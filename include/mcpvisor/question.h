@@ -10,6 +10,7 @@
 
 #include "mcpvisor/link.h"
 #include "mcpvisor/method.h"
+#include "mcpvisor/wording_table.h"
 
 struct question;
 struct upstream;
@@ -65,7 +66,7 @@ void question_take(struct question *q, const struct question_cb *cb, void *arg,
 void question_answer(
     struct question *q, const char *member, const struct iovec *body, int n);
 /* The same with an error of our own; counted. */
-void question_refuse(struct question *q, int code, const char *message);
+void question_refuse(struct question *q, enum wording w);
 /* Does nothing if q asked for no progress. */
 void question_progress(struct question *q, const struct link_msg *m);
 

@@ -46,6 +46,7 @@ enum run_how {
 	RUN_SIGNALED,	/* status: the signal, not ours */
 	RUN_TIMED_OUT,	/* we ended it, whatever it then made of that */
 	RUN_OVERFLOWED, /* the same, also if it was faster */
+	RUN_CANCELLED,	/* run_end_early was called */
 	RUN_NOT_STARTED /* error says why; it never ran */
 };
 
@@ -68,7 +69,10 @@ struct run_end {
 struct run *run_start(struct loop *l, struct spawner *sp, const struct run_opts *o,
     void (*on_end)(void *arg, const struct run_end *e), void *arg,
     struct mv_errtext *error);
-/* TERM now, KILL after kill_ms, in the background; no callback comes, nothing is kept.
+/* TERM now, KILL after kill_ms: nobody wants what it writes, which is dropped. on_end
+ * comes when it is over. */
+void run_end_early(struct run *r);
+/* The same in the background; no callback comes, nothing is kept.
  * Fine inside on_end, and on a run that is being ended for its time. What is left when
  * the spawner is freed is killed there, runs that were not cancelled included: theirs
  * is no callback either. */

@@ -18,5 +18,7 @@ bool sample_put_shape(struct buf *out, const char *base, const struct json_msg *
  * looks like a secret's, and e-mail addresses, are replaced. */
 void sample_put_redacted(
     struct buf *out, const char *base, const struct json_msg *json, size_t max);
+/* The same of a text. */
+void sample_put_redacted_text(struct buf *out, struct jtext text, size_t max);
 
 #endif

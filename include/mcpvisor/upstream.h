@@ -76,6 +76,7 @@ struct upstream_req {
 	enum method method;
 	enum mcp_level level; /* what it wants of log messages; MCP_LV_MAX: nothing */
 	bool is_call;	      /* a client's; set by upstream_send */
+	bool is_sent;	      /* it went out: it may have had effects */
 	bool is_endless;      /* of our own and without a time limit */
 	bool is_repaired;     /* it was sent a second time, with other headers */
 	unsigned n_questions; /* open ones: its time limits rest, since rest_ms */
@@ -187,6 +188,9 @@ const struct ulist *upstream_list(const struct upstream *u, enum list_kind kind)
 const char *upstream_revision_text(const struct upstream *u);
 /* Why it is not ready, for people; "" if it is. */
 const char *upstream_reason(const struct upstream *u);
+/* The same for clients: without the frames of a stack, what a server said to
+ * its operator, where a command was looked for. */
+const char *upstream_told(const struct upstream *u);
 
 /* Why it cannot even hold a call; MV_OK if it can. */
 enum mv_err upstream_refusal(const struct upstream *u);
@@ -203,10 +207,14 @@ enum mv_err upstream_ask(struct upstream *u, struct upstream_req *r, enum method
 /* Forgets r and tells the upstream. cancel is the client's notification, whose params
  * go along with our id in them; NULL: a plain one. No callback comes. r may be idle. */
 void upstream_cancel(struct upstream_req *r, const struct link_msg *cancel);
-/* Requests of clients in flight or held. */
-size_t upstream_in_flight(const struct upstream *u);
-
+size_t upstream_in_flight(const struct upstream *u); /* of clients; or held */
 struct upstream_stats upstream_stats(const struct upstream *u);
+/* A result of a tool of u was looked at (o->label, o->answer). */
+void upstream_note_answer(struct upstream *u, const struct outcome *o);
+/* Another number when who it acts for is not known any more: after a start, a refusal or
+ * change of credentials (their files are read), word that tools are others. */
+uint64_t upstream_generation(const struct upstream *u);
+uint64_t upstream_refusals(const struct upstream *u); /* of credentials */
 /* A call that was refused before it came to upstream_send (there is no instance). */
 void upstream_note_busy(struct upstream *u);
 /* Visits each of them. fn returns false to stop. */
@@ -232,6 +240,8 @@ void upstream_unwatch(struct upstream_watch *w);
 
 /* The most verbose level that any session wants; MCP_LV_MAX: nobody asked. */
 void upstream_set_level(struct upstream *u, enum mcp_level level);
+/* What it lists was not there: asks for the list again, if it was not just asked for. */
+void upstream_doubt_list(struct upstream *u, enum list_kind kind);
 /* Asks for a list again if it has gone stale by its ttl. Never more than once a
  * second. */
 void upstream_refresh_stale(struct upstream *u, enum list_kind kind);

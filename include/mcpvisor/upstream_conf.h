@@ -9,7 +9,15 @@
 
 #include "mcpvisor/buf.h"
 #include "mcpvisor/err.h"
+#include "mcpvisor/exec_conf.h"
+#include "mcpvisor/graphql_conf.h"
+#include "mcpvisor/identity.h"
+#include "mcpvisor/label.h"
 
+/* What an upstream is: a program that is an MCP server, or such a server elsewhere; or
+ * what we make tools of ourselves: a GraphQL endpoint, programs, functions of a shell
+ * file. */
+enum upstream_kind { KIND_STDIO, KIND_HTTP, KIND_GRAPHQL, KIND_EXEC, KIND_SHELL };
 enum era_pin { ERA_AUTO, ERA_LEGACY, ERA_MODERN };
 /* Who shares an instance: as the upstream turns out to need it, all clients, nobody, or
  * not even two calls. */
@@ -29,7 +37,8 @@ extern const char *const era_words[],
     *const isolation_words[], *const start_words[],
 				  *const failure_words[],
 				      *const transport_words[],
-					  *const roots_words[]; /* without LIST */
+					  *const roots_words[], /* without LIST */
+					      *const kind_words[];
 
 /* Patterns: names with * and ?, or @read_only, @destructive, @idempotent, @open_world for
  * what a tool's annotations say. Both NULL-terminated or NULL. */
@@ -38,7 +47,13 @@ struct filter {
 	char **deny;  /* wins */
 };
 
-/* One tool seen otherwise than its upstream offers it. */
+/* Annotations of a tool of ours, in place of what its kind says. */
+enum tool_hint { HINT_INHERIT, HINT_NO, HINT_YES };
+struct tool_hints {
+	enum tool_hint read_only, destructive, idempotent, open_world;
+};
+
+/* One tool seen otherwise than its upstream offers it, or made by us. */
 struct tool_shape {
 	char *tool;	   /* as the upstream calls it */
 	char *name;	   /* in place of it, before the prefix; NULL: the same */
@@ -46,7 +61,15 @@ struct tool_shape {
 	char *fixed;	   /* text of a JSON object: arguments that no client chooses */
 	char *defaults;	   /* the same: arguments for clients that give none */
 	uint32_t call_ms, call_max_ms; /* 0: the upstream's */
+	char *returns;	  /* what probe has found it to return; NULL: nothing */
+	uint64_t returns_of; /* hash_stable of the definition that it had then */
+	bool is_found;	     /* the conf has no word of it, but what probe has found */
+	char *probe_args; /* text of a JSON object: what probe calls it with */
+	struct label_conf label;
+	struct tool_hints hints; /* of kinds that make their tools */
+	struct exec_tool exec;	 /* of kind exec */
 };
+void tool_shape_fini(struct tool_shape *s);
 
 /* A header of every request to a remote one. */
 struct header_row {
@@ -57,6 +80,7 @@ struct header_row {
 
 struct upstream_conf {
 	char *name; /* as in the file */
+	enum upstream_kind kind;
 	/* A remote one: url is set and argv is not. */
 	char *url;
 	struct header_row *headers;
@@ -105,6 +129,11 @@ struct upstream_conf {
 	uint32_t term_ms;	  /* 2000: from closing stdin to TERM */
 	uint32_t kill_ms;	  /* 3000: from TERM to KILL */
 	struct filter tools, prompts, resources; /* of its own names, and URIs */
+	struct label_conf label;
+	struct identity_conf identity;
+	struct graphql_conf graphql; /* KIND_GRAPHQL, whose url is the endpoint */
+	struct exec_conf exec;	     /* KIND_EXEC, KIND_SHELL */
+	struct filter probe;	     /* tools that probe may call, if they are harmless */
 	struct tool_shape *shapes;
 	size_t n_shapes;
 	/* Set: this entry cannot run; why, for the log and for its callers. */

@@ -37,4 +37,15 @@ utf8_length(const unsigned char *p, size_t n)
 	return len;
 }
 
+/* How many of n bytes of such a text, at most max, end between two characters. */
+static inline size_t
+utf8_cut(const char *p, size_t n, size_t max)
+{
+	if (n <= max)
+		return n;
+	for (n = max; n > 0 && ((unsigned char)p[n] & 0xc0) == 0x80; n--)
+		continue;
+	return n;
+}
+
 #endif

@@ -2,7 +2,8 @@
 /*
  * The words of every error that we write ourselves: JSON-RPC error objects.
  *
- * A text names what failed, the limit that was met and whether a retry can help.
+ * A text names what failed, the constraint, the current value (64 bytes of it at most)
+ * and whether a retry can help; it has no control characters and no path of this host.
  */
 #ifndef MCPVISOR_WORDING_H
 #define MCPVISOR_WORDING_H
@@ -13,6 +14,7 @@
 #include "mcpvisor/err.h"
 #include "mcpvisor/json.h"
 #include "mcpvisor/method.h"
+#include "mcpvisor/wording_table.h"
 
 /* An upstream that owes an answer and will not give it. */
 struct wording_failure {
@@ -21,6 +23,7 @@ struct wording_failure {
 	const char *detail;   /* or NULL */
 	enum method method;
 	uint32_t limit_ms; /* of MV_TIMEOUT */
+	bool has_acted;	   /* what was asked for may have been done nevertheless */
 };
 /* Appends {"code","message","data":{"upstream","reason","retryable"}}. */
 void wording_put_failure(struct buf *out, const struct wording_failure *f);
@@ -34,7 +37,8 @@ void wording_put_failure_result(
 void wording_put_error_result(
     struct buf *out, const char *members, int64_t code, struct jtext message);
 
-/* Appends {"code","message"}; message is plain text. */
+/* Appends {"code","message"} of a sentence that others have put together; message is
+ * plain text. */
 void wording_put_error(struct buf *out, int code, const char *message);
 /* "Unknown tool: NAME" and its like for what m names. name is a JSON string; absent: not
  * named at all. */
@@ -43,8 +47,13 @@ void wording_put_unknown(struct buf *out, enum method m, struct jtext name);
 void wording_put_no_resource(struct buf *out, int code, struct jtext uri);
 /* -32021: the client would have to declare these (client_caps.h). */
 void wording_put_needed(struct buf *out, unsigned caps);
+/* -32021: tasks are for those who declare their extension. */
+void wording_put_needs_tasks(struct buf *out);
 /* The result of a tools/call whose requestState is of no more use. */
 void wording_put_call_again(struct buf *out, const char *members);
+/* An upstream's error that must not keep its code: code in its place, and the one that it
+ * had in data.upstreamCode if it has no data. error is an object. */
+void wording_put_recoded(struct buf *out, struct jtext error, int code);
 /* -32022 with data.supported (JSON text) and data.requested. */
 void wording_put_revision(struct buf *out, const char *supported, struct jtext requested);
 

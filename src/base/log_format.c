@@ -11,6 +11,8 @@
 
 #include "log_priv.h"
 
+#include "mcpvisor/utf8.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -95,10 +97,8 @@ text_end(struct log_line *l, size_t start, unsigned suppressed)
 	if (suppressed > 0)
 		n = snprintf(tail, sizeof(tail), " suppressed=%u", suppressed);
 	if (l->cut || l->len + (size_t)n > LOG_LINE_BYTES - 1) {
-		l->len = LOG_LINE_BYTES - 1 - (size_t)n - 3;
-		/* Not in the middle of a character. */
-		while (((unsigned char)l->text[l->len] & 0xc0) == 0x80)
-			l->len--;
+		l->len =
+		    utf8_cut(l->text, LOG_LINE_BYTES, LOG_LINE_BYTES - 1 - (size_t)n - 3);
 		memcpy(l->text + l->len, "...", 3);
 		l->len += 3;
 	}

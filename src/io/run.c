@@ -347,13 +347,12 @@ run_start(struct loop *l, struct spawner *sp, const struct run_opts *o,
 }
 
 void
-run_cancel(struct run *r)
+run_end_early(struct run *r)
 {
 	MCPVISOR_ASSERT(r->magic == RUN_MAGIC);
-	r->on_end = NULL;
-	r->arg = NULL;
 	if (r->state == RUN_ST_GONE)
 		return;
+	r->how = RUN_CANCELLED;
 	/* It is read on: the end of the output tells that all of the group are done
 	 * before KILL would. */
 	run_pipe_drop(&r->out);
@@ -361,4 +360,13 @@ run_cancel(struct run *r)
 	r->ends_on_overflow = false;
 	if (r->state < RUN_ST_ENDS)
 		run_stop(r, "cancelled");
+}
+
+void
+run_cancel(struct run *r)
+{
+	MCPVISOR_ASSERT(r->magic == RUN_MAGIC);
+	r->on_end = NULL;
+	r->arg = NULL;
+	run_end_early(r);
 }

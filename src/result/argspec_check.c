@@ -4,8 +4,8 @@
  *
  * Owns: nothing. Driven by: upstreams whose tools are ours, before they start anything.
  * Invariants: the depth of the walk is that of the specification, never that of what was
- * sent; each byte is looked at a bounded number of times per level; the first fault ends
- * it, with one sentence.
+ * sent; each byte is looked at a bounded number of times per level, and values, compared
+ * names and patterns share a number of steps; the first fault ends it, with one sentence.
  */
 #include "argspec_priv.h"
 
@@ -20,6 +20,20 @@ check_fault(struct buf *why, const struct argspec_place *at, enum argspec_fault 
 	if (why != NULL)
 		argspec_say_fault(why, at, fault, value, count);
 	return false;
+}
+
+/* What it takes, in steps of a pattern, to look at a value, or to compare a name or a
+ * value with another one. */
+#define STEPS_LOOK 8
+
+/* False: there are too few steps left for n looks. */
+static bool
+check_spend(const struct argspec_place *at, size_t n)
+{
+	size_t *left = at->steps;
+
+	*left -= n * STEPS_LOOK < *left ? n * STEPS_LOOK : *left;
+	return *left > 0;
 }
 
 static bool
@@ -97,15 +111,18 @@ check_text(const struct argspec_place *at, struct jtext value, struct jtext text
 	const struct argspec *s = at->spec;
 	size_t n = check_characters(text);
 
+	if (!check_spend(at, s->n_values))
+		return check_fault(why, at, ARGSPEC_FAULT_STEPS, value, 0);
 	if (!check_is_value(s, text))
 		return check_fault(why, at, ARGSPEC_FAULT_KIND, value, 0);
 	if (n < s->min_length || (s->max_length > 0 && n > s->max_length))
 		return check_fault(why, at, ARGSPEC_FAULT_LENGTH, value, n);
 	if (s->must_be_plain && !check_is_plain(text))
 		return check_fault(why, at, ARGSPEC_FAULT_CONTROL, value, 0);
-	if (s->pattern != NULL && !pattern_matches(s->pattern, text.p, text.n))
-		return check_fault(why, at, ARGSPEC_FAULT_PATTERN, value, 0);
-	return true;
+	if (s->pattern == NULL || pattern_matches(s->pattern, text.p, text.n, at->steps))
+		return true;
+	return check_fault(why, at,
+	    *at->steps == 0 ? ARGSPEC_FAULT_STEPS : ARGSPEC_FAULT_PATTERN, value, 0);
 }
 
 static bool
@@ -132,7 +149,7 @@ static bool
 check_array(const struct argspec_place *at, struct jtext value, struct buf *why)
 {
 	const struct argspec *s = at->spec;
-	struct argspec_place item = {.up = at, .spec = s->items};
+	struct argspec_place item = {.up = at, .spec = s->items, .steps = at->steps};
 	struct json_iter it;
 	struct jtext v;
 	size_t n = 0;
@@ -190,9 +207,11 @@ check_member(const struct argspec_place *at, struct jtext key, struct jtext valu
     unsigned char *seen, struct buf *why)
 {
 	const struct argspec *s = at->spec;
-	struct argspec_place member = {.up = at};
+	struct argspec_place member = {.up = at, .steps = at->steps};
 	size_t i = 0;
 
+	if (!check_spend(at, s->n_members))
+		return check_fault(why, at, ARGSPEC_FAULT_STEPS, value, 0);
 	while (i < s->n_members && !json_string_is(key, s->members[i]->name))
 		i++;
 	if (i == s->n_members)
@@ -234,9 +253,13 @@ check_members(const struct argspec_place *at, struct jtext value, unsigned char 
 static bool
 check_object(const struct argspec_place *at, struct jtext value, struct buf *why)
 {
-	unsigned char *seen = mem_xcalloc(at->spec->n_members + 1, 1);
-	bool ok = check_members(at, value, seen, why);
+	unsigned char *seen;
+	bool ok;
 
+	if (!check_spend(at, at->spec->n_members))
+		return check_fault(why, at, ARGSPEC_FAULT_STEPS, value, 0);
+	seen = mem_xcalloc(at->spec->n_members + 1, 1);
+	ok = check_members(at, value, seen, why);
 	mem_free(seen);
 	return ok;
 }
@@ -246,6 +269,8 @@ argspec_check_value(const struct argspec_place *at, struct jtext value, struct b
 {
 	const struct argspec *s = at->spec;
 
+	if (!check_spend(at, 1))
+		return check_fault(why, at, ARGSPEC_FAULT_STEPS, value, 0);
 	if (s->is_nullable && jtext_type(value) == 'n')
 		return true;
 	if (!check_is_kind(s, value))
@@ -271,9 +296,12 @@ argspec_check_value(const struct argspec_place *at, struct jtext value, struct b
 bool
 argspec_check(const struct argspec *s, struct jtext arguments, struct buf *why)
 {
-	struct argspec_place root = {.spec = s};
+	size_t steps = PATTERN_STEPS;
+	struct argspec_place root = {.spec = s, .steps = &steps};
 
 	if (arguments.n == 0)
 		arguments = (struct jtext){"{}", 2};
+	if (arguments.n > CAP_ARGUMENTS_BYTES)
+		return check_fault(why, &root, ARGSPEC_FAULT_BYTES, arguments, 0);
 	return argspec_check_value(&root, arguments, why);
 }

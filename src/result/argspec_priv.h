@@ -29,7 +29,8 @@ int argspec_compare(struct jtext a, struct jtext b);
 struct argspec_place {
 	const struct argspec_place *up; /* NULL: the arguments themselves */
 	const struct argspec *spec;
-	size_t index; /* for what an array holds */
+	size_t index;  /* for what an array holds */
+	size_t *steps; /* that are left to the whole check, of PATTERN_STEPS */
 };
 
 /* ---- sentences ---- */
@@ -40,6 +41,8 @@ enum argspec_fault {
 	ARGSPEC_FAULT_COUNT,  /* count: its items or members */
 	ARGSPEC_FAULT_PATTERN,
 	ARGSPEC_FAULT_CONTROL,
+	ARGSPEC_FAULT_BYTES, /* too many */
+	ARGSPEC_FAULT_STEPS, /* none is left */
 	ARGSPEC_FAULT_MEMORY
 };
 void argspec_say_fault(struct buf *why, const struct argspec_place *at,

@@ -435,7 +435,8 @@ read_settle_bounds(struct read_work *w)
 static bool
 read_settle(struct read_work *w)
 {
-	struct argspec_place root = {.spec = w->s};
+	size_t steps = PATTERN_STEPS;
+	struct argspec_place root = {.spec = w->s, .steps = &steps};
 	struct argspec *s = w->s;
 	struct jtext dflt = argspec_text(s->dflt);
 

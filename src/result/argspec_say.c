@@ -187,7 +187,17 @@ argspec_say_fault(struct buf *why, const struct argspec_place *at,
 				 "succeed.");
 		return;
 	}
+	if (fault == ARGSPEC_FAULT_STEPS) {
+		buf_add_str(why, " could not be checked: too long or too many for their "
+				 "constraints" UNCHANGED);
+		return;
+	}
 	buf_add_str(why, " must ");
+	if (fault == ARGSPEC_FAULT_BYTES) {
+		buf_addf(why, "be at most %u bytes of JSON; got %zu" UNCHANGED,
+		    CAP_ARGUMENTS_BYTES, value.n);
+		return;
+	}
 	say_constraint(why, s, fault);
 	if (say_is_secret(at) || (fault != ARGSPEC_FAULT_COUNT && say_has_secret(s))) {
 		buf_add_str(why, "; its value is not shown");

@@ -117,17 +117,18 @@ is_word_of_identity(struct jtext name)
 	return false;
 }
 
-/* What has to be told something, or changes something, is no question of who. */
+/* What has to be told something, or changes something, is no question of who; nor is what
+ * takes long to look at. */
 static bool
 may_be_question(struct jtext definition)
 {
-	struct jtext required =
-	    json_member(json_member(definition, "inputSchema"), "required");
-	struct jtext hint =
-	    json_member(json_member(definition, "annotations"), "readOnlyHint");
+	struct jtext required, hint, first;
 	struct json_iter it;
-	struct jtext first;
 
+	if (definition.n > CAP_DEFINITION_WALK_BYTES)
+		return false;
+	required = json_member(json_member(definition, "inputSchema"), "required");
+	hint = json_member(json_member(definition, "annotations"), "readOnlyHint");
 	json_iter_init(&it, required);
 	if (jtext_type(required) == '[' && json_next_element(&it, &first))
 		return false;
@@ -161,10 +162,10 @@ identity_is_tool(const struct identity_conf *c, const char *upstream, struct jte
 /* ---- verdicts ---- */
 
 static bool
-fits_any(struct pattern *const *patterns, struct jtext text)
+fits_any(struct pattern *const *patterns, struct jtext text, size_t *steps)
 {
 	for (; text.p != NULL && patterns != NULL && *patterns != NULL; patterns++)
-		if (pattern_matches(*patterns, text.p, text.n))
+		if (pattern_matches(*patterns, text.p, text.n, steps))
 			return true;
 	return false;
 }
@@ -189,8 +190,14 @@ judge_value(const struct identity_conf *c, struct jtext value)
 static enum identity_verdict
 judge_payload(const struct identity_conf *c, const struct payload *p)
 {
-	if (fits_any(c->patterns, p->text) || fits_any(c->patterns, p->inner))
+	size_t steps = PATTERN_STEPS;
+
+	if (fits_any(c->patterns, p->text, &steps) ||
+	    fits_any(c->patterns, p->inner, &steps))
 		return IDENTITY_UNRESOLVED;
+	/* It may be that one of them fits. */
+	if (steps == 0)
+		return IDENTITY_UNKNOWN;
 	switch (p->kind) {
 	case PAYLOAD_VALUE:
 		return judge_value(c, p->value);

@@ -75,6 +75,8 @@ label_opts_set(struct label_opts *o, const struct label_conf *upstream,
 	*o = (struct label_opts){.mode = GRAPHQL_AUTO,
 	    .max_bytes = DEFAULT_MAX_BYTES,
 	    .definition = definition};
+	if (definition.n > CAP_DEFINITION_WALK_BYTES)
+		o->definition = (struct jtext){NULL, 0};
 	opts_override(o, upstream);
 	if (tool != NULL)
 		opts_override(o, tool);
@@ -126,10 +128,21 @@ is_labelled(const struct label_work *w)
 		   sizeof(LABEL_SENTENCE) - 1) != NULL;
 }
 
+/* Most of the time that a look takes depends on the whole of it. A candidate that is as
+ * large as allowed may be there twice, once in a string. */
+static bool
+is_too_large(const struct label_work *w)
+{
+	return w->result.n > CAP_RESULT_WALK_BYTES &&
+	       (w->result.n + 2) / 3 > w->o->max_bytes;
+}
+
 /* What the members of the result say; NONE: it may be looked at. */
 static enum label_reason
 work_gate(struct label_work *w, const struct json_msg *json)
 {
+	if (is_too_large(w))
+		return LABEL_TOO_LARGE;
 	if (json->duplicate || !label_find_members(w))
 		return LABEL_MALFORMED;
 	if (w->is_error.n > 0 && strchr("fn", w->is_error.p[0]) == NULL)
@@ -216,7 +229,7 @@ static void __attribute__((noinline))
 label_look(struct label *l, const struct label_opts *o, const char *base,
     const struct json_msg *json, bool has_answer)
 {
-	struct label_work w = {.l = l, .o = o, .base = base};
+	struct label_work w = {.l = l, .o = o, .base = base, .steps = PATTERN_STEPS};
 	size_t max = o->max_bytes < CAP_MESSAGE_BYTES ? o->max_bytes : CAP_MESSAGE_BYTES;
 	enum label_reason gate;
 	const char *outcome;

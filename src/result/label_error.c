@@ -10,20 +10,25 @@
 
 #include "label_priv.h"
 
+#include "mcpvisor/utf8.h"
+
 #include <string.h>
 
 #define MESSAGE_MAX_BYTES 200
 #define PATH_MAX_STEPS	  8
 
-/* At most max bytes of n, and no half of a character. */
+/* A byte of one, or a space for all of a control character. How many were taken. */
 static size_t
-cut(const char *p, size_t n, size_t max)
+put_character(struct buf *out, const char *p, size_t n)
 {
-	if (n <= max)
-		return n;
-	for (n = max; n > 0 && ((unsigned char)p[n] & 0xc0) == 0x80; n--)
-		continue;
-	return n;
+	unsigned char c = (unsigned char)p[0];
+
+	if (c == 0xc2 && n > 1 && (unsigned char)p[1] < 0xa0) {
+		buf_add_char(out, ' ');
+		return 2;
+	}
+	buf_add_char(out, c < 0x20 || c == 0x7f ? ' ' : *p);
+	return 1;
 }
 
 /* The beginning of a string, or a number as it is written. */
@@ -31,10 +36,10 @@ static void
 put_cut(struct buf *out, struct jtext t, size_t max)
 {
 	struct buf text;
-	size_t n;
+	size_t n, len;
 
 	if (jtext_type(t) != '"') {
-		buf_add(out, t.p, cut(t.p, t.n, max));
+		buf_add(out, t.p, utf8_cut(t.p, t.n, max));
 		return;
 	}
 	/* An escape of six bytes is one byte at least, and of what is cut here in the
@@ -43,12 +48,9 @@ put_cut(struct buf *out, struct jtext t, size_t max)
 		t.n = (max + 4) * 6;
 	buf_init(&text, t.n);
 	if (json_string_decode(t, &text) && text.err == MV_OK) {
-		n = cut(text.data, text.len, max);
-		for (size_t i = 0; i < n; i++) {
-			char c = text.data[i];
-
-			buf_add_char(out, (unsigned char)c < 0x20 || c == 0x7f ? ' ' : c);
-		}
+		n = utf8_cut(text.data, text.len, max);
+		for (size_t i = 0; i < n; i += len)
+			len = put_character(out, text.data + i, n - i);
 	} else {
 		out->err = text.err;
 	}
@@ -73,7 +75,7 @@ put_code(struct buf *out, struct jtext error)
 	};
 
 	for (size_t i = 0; i < sizeof(from) / sizeof(from[0]); i++) {
-		if (from[i].n > 2 && (from[i].p[0] == '"' || is_number(from[i]))) {
+		if ((from[i].n > 2 && from[i].p[0] == '"') || is_number(from[i])) {
 			put_cut(out, from[i], LABEL_TEXT_BYTES - 1);
 			return;
 		}
@@ -100,7 +102,7 @@ put_path(struct buf *out, struct jtext error)
 static void
 take_text(struct buf *b, char text[LABEL_TEXT_BYTES])
 {
-	size_t n = b->err == MV_OK ? cut(b->data, b->len, LABEL_TEXT_BYTES - 1) : 0;
+	size_t n = b->err == MV_OK ? utf8_cut(b->data, b->len, LABEL_TEXT_BYTES - 1) : 0;
 
 	if (n > 0)
 		memcpy(text, b->data, n);

@@ -10,6 +10,7 @@
 #include "mcpvisor/label.h"
 
 #include "label_priv.h"
+#include "payload_priv.h"
 
 #include <string.h>
 
@@ -133,13 +134,24 @@ label_decode(struct label_work *w, struct jtext literal)
 	return t;
 }
 
+/* The JSON that is all of a text; absent: none is, or it is nothing that answers. */
+static struct jtext
+whole_value(const struct label_work *w, struct jtext text)
+{
+	struct jtext none = {NULL, 0};
+	char first = jtext_type(payload_trim(text));
+
+	if (first != '{' && (first != '[' || w->o->mode != GRAPHQL_ON))
+		return none;
+	return payload_json(text);
+}
+
 struct jtext
 label_text_value(const struct label_work *w, struct jtext text)
 {
-	bool want_array = w->o->mode == GRAPHQL_ON;
-	struct jtext value = label_bare(text, want_array);
+	struct jtext value = whole_value(w, text);
 
-	return value.n > 0 ? value : label_fenced(text, want_array);
+	return value.n > 0 ? value : whole_value(w, payload_unfence(text));
 }
 
 /* ---- candidates ---- */
@@ -180,22 +192,6 @@ look_at(
 		label_put_failure(&w->failure, &v);
 }
 
-/* Its only member, if that is "result". */
-static struct jtext
-unwrap(struct jtext object)
-{
-	struct jtext key, value, other, none = {NULL, 0};
-	struct json_iter it;
-
-	if (jtext_type(object) != '{')
-		return none;
-	json_iter_init(&it, object);
-	if (!json_next_member(&it, &key, &value) || !json_string_is(key, "result") ||
-	    json_next_member(&it, &key, &other))
-		return none;
-	return value;
-}
-
 struct jtext
 label_structured_value(struct label_work *w)
 {
@@ -207,14 +203,14 @@ label_structured_value(struct label_work *w)
 		return none;
 	if (label_has_root(w->o))
 		return pointer_get(w->structured, w->o->root);
-	inner = unwrap(w->structured);
+	inner = payload_unwrap(w->structured);
 	w->is_unwrapped = true;
 	if (jtext_type(inner) == '{')
 		return inner;
 	if (jtext_type(inner) == '"' && first_of(inner) != '\0') {
 		w->is_string = true;
-		inner = label_bare(label_decode(w, inner), false);
-		if (inner.n > 0)
+		inner = payload_json(label_decode(w, inner));
+		if (jtext_type(inner) == '{')
 			return inner;
 	}
 	w->is_string = w->is_unwrapped = false;
@@ -233,13 +229,13 @@ look_at_structured(struct label_work *w)
 			w->classes |= 1u << CLASS_TOO_LARGE;
 		return;
 	}
-	if (!label_is_flat(w->structured)) {
+	if (payload_json(w->structured).n == 0) {
 		w->is_too_deep = true;
 		return;
 	}
 	value = label_structured_value(w);
 	if (w->is_string)
-		literal = unwrap(w->structured);
+		literal = payload_unwrap(w->structured);
 	look_at(w, value, literal, true);
 }
 

@@ -12,8 +12,6 @@
 #define LABEL_SENTENCE "Partial result: "
 /* More than a warning takes. */
 #define LABEL_WARNING_BYTES 256
-/* What a value that is looked at may be nested. */
-#define LABEL_DEPTH 256
 
 /* What one value is; in no order. */
 enum label_class {
@@ -74,6 +72,7 @@ struct label_work {
 	bool is_unwrapped; /* it is in "result" of structuredContent */
 	bool is_too_deep;
 	bool is_short; /* of memory */
+	size_t steps;  /* that are left to the patterns of rules */
 	bool has_failed_text;
 	struct buf failure; /* text of the errors of a failed structuredContent */
 	/* Of content. */
@@ -114,13 +113,6 @@ struct jtext label_text_value(const struct label_work *w, struct jtext text);
 
 /* Whether the word "errors" is anywhere in a text. */
 bool label_has_errors(struct jtext t);
-/* The JSON text in s with nothing but white space around it, an object or, where that is
- * wanted, an array. */
-struct jtext label_bare(struct jtext s, bool want_array);
-/* The same in the code fence that s is. */
-struct jtext label_fenced(struct jtext s, bool want_array);
-/* Whether a value is not nested too deep. */
-bool label_is_flat(struct jtext value);
 void label_classify(struct label_work *w, struct jtext value, struct label_verdict *v);
 
 /* ---- label_error.c ---- */
@@ -133,6 +125,8 @@ void label_put_failure(struct buf *out, const struct label_verdict *v);
 
 /* ---- label_tool.c ---- */
 
+/* False: it is there twice. Absent too if object is none. */
+bool label_member_once(struct jtext object, const char *name, struct jtext *value);
 void label_tool_read(struct label_tool *t, struct jtext definition);
 /* Whether its output schema lets the answer, which is where the pointer leads, have one
  * member more; or, if it is in a string, lets that have any text. */

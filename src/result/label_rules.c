@@ -59,36 +59,20 @@ pointer_check(const char *s)
 	return NULL;
 }
 
-/* Absent too: it is there twice, so that readers differ. */
-static struct jtext
-only_member(struct jtext object, const char *name)
-{
-	struct jtext key, value, found = {NULL, 0}, none = {NULL, 0};
-	struct json_iter it;
-
-	if (jtext_type(object) != '{')
-		return none;
-	json_iter_init(&it, object);
-	while (json_next_member(&it, &key, &value)) {
-		if (!json_string_is(key, name))
-			continue;
-		if (found.n > 0)
-			return none;
-		found = value;
-	}
-	return found;
-}
-
 struct jtext
 pointer_get(struct jtext value, const char *pointer)
 {
+	struct jtext member, none = {NULL, 0};
 	char step[LABEL_STEP_BYTES];
 
 	while (*pointer != '\0' && value.n > 0) {
 		pointer = label_pointer_step(pointer, step);
 		if (pointer == NULL)
-			return (struct jtext){NULL, 0};
-		value = only_member(value, step);
+			return none;
+		/* If it is there twice, readers differ. */
+		if (!label_member_once(value, step, &member))
+			return none;
+		value = member;
 	}
 	return value;
 }
@@ -215,25 +199,37 @@ is_failure(const struct fail_rule *r, struct jtext value)
 /* The first that hits of those before the one that has: text is what is decoded, value
  * the JSON in it; either may be absent. */
 static unsigned
-first_hit(const struct label_opts *o, struct jtext text, struct jtext value, unsigned hit)
+first_hit(struct label_work *w, struct jtext text, struct jtext value, unsigned hit)
 {
+	const struct label_opts *o = w->o;
+
 	for (unsigned i = 0; i < o->n_rules && (hit == 0 || i + 1 < hit); i++) {
 		const struct fail_rule *r = &o->rules[i];
 
-		if (r->pointer != NULL
-			? is_failure(r, value)
-			: text.n > 0 && pattern_matches(r->pattern, text.p, text.n))
+		if (r->pointer != NULL ? is_failure(r, value)
+				       : text.n > 0 && pattern_matches(r->pattern, text.p,
+							   text.n, &w->steps))
 			return i + 1;
 	}
 	return hit;
 }
 
+static bool
+has_pointers(const struct label_opts *o)
+{
+	for (size_t i = 0; i < o->n_rules; i++)
+		if (o->rules[i].pointer != NULL)
+			return true;
+	return false;
+}
+
 static unsigned
 hit_texts(struct label_work *w, unsigned hit)
 {
+	struct jtext text, value = {NULL, 0};
+	bool wants_value = has_pointers(w->o);
 	struct label_block b;
 	struct json_iter it;
-	struct jtext text, value;
 
 	if (jtext_type(w->content) != '[')
 		return hit;
@@ -243,8 +239,9 @@ hit_texts(struct label_work *w, unsigned hit)
 		    b.text.n > w->o->max_bytes)
 			continue;
 		text = label_decode(w, b.text);
-		value = label_text_value(w, text);
-		hit = first_hit(w->o, text, value, hit);
+		if (wants_value)
+			value = label_text_value(w, text);
+		hit = first_hit(w, text, value, hit);
 	}
 	return hit;
 }
@@ -256,9 +253,9 @@ label_rules_hit(struct label_work *w)
 	unsigned hit = 0;
 
 	if (w->structured.n > 0 && w->structured.n <= w->o->max_bytes) {
-		hit = first_hit(w->o, none, w->structured, hit);
+		hit = first_hit(w, none, w->structured, hit);
 		value = label_structured_value(w);
-		hit = first_hit(w->o, none, value, hit);
+		hit = first_hit(w, none, value, hit);
 	}
 	return hit_texts(w, hit);
 }

@@ -95,92 +95,32 @@ label_has_errors(struct jtext t)
 	}
 }
 
-/* ---- texts ---- */
-
-static bool
-scan_value(struct jtext s, unsigned depth)
-{
-	struct json_scan scan;
-	struct json_msg json;
-
-	json_scan_init(&scan, &json, false);
-	scan.max_depth = depth;
-	return json_scan_feed(&scan, s.p, s.n) == MV_OK && json_scan_end(&scan) == MV_OK;
-}
-
-bool
-label_is_flat(struct jtext value)
-{
-	return scan_value(value, LABEL_DEPTH);
-}
-
-static struct jtext
-trim(struct jtext s)
-{
-	for (; s.n > 0 && json_is_space(s.p[0]); s.n--)
-		s.p++;
-	while (s.n > 0 && json_is_space(s.p[s.n - 1]))
-		s.n--;
-	return s;
-}
-
-struct jtext
-label_bare(struct jtext s, bool want_array)
-{
-	static const struct jtext none;
-	char first;
-
-	if (s.n >= 3 && memcmp(s.p, "\xef\xbb\xbf", 3) == 0) {
-		s.p += 3;
-		s.n -= 3;
-	}
-	s = trim(s);
-	first = jtext_type(s);
-	if (first != '{' && (first != '[' || !want_array))
-		return none;
-	return label_is_flat(s) ? s : none;
-}
-
-struct jtext
-label_fenced(struct jtext s, bool want_array)
-{
-	static const struct jtext none;
-	struct jtext info;
-	const char *eol;
-	size_t open = 0, close = 0;
-
-	s = trim(s);
-	while (open < s.n && s.p[open] == '`')
-		open++;
-	while (close < s.n && s.p[s.n - 1 - close] == '`')
-		close++;
-	eol = open < 3 || close < open ? NULL : memchr(s.p, '\n', s.n);
-	if (eol == NULL || eol > s.p + s.n - close)
-		return none;
-	info = trim((struct jtext){s.p + open, (size_t)(eol - s.p) - open});
-	if (info.n > 0 && (info.n != 4 || (memcmp(info.p, "json", 4) != 0 &&
-					      memcmp(info.p, "JSON", 4) != 0)))
-		return none;
-	s.n = (size_t)(s.p + s.n - close - eol);
-	s.p = eol;
-	/* The closing fence stands on a line of its own. */
-	while (s.n > 0 && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
-		s.n--;
-	if (s.n < 2 || s.p[s.n - 1] != '\n')
-		return none;
-	return label_bare((struct jtext){s.p + 1, s.n - 1}, want_array);
-}
-
 /* ---- answers ---- */
+
+/* Nearly always it is spelled plainly. */
+static unsigned
+answer_key_of(struct jtext key)
+{
+	static const struct {
+		struct jtext plain;
+		const char *text;
+	} keys[] = {
+#define X(id, key) {{"\"" key "\"", sizeof(key) + 1}, key},
+	    ANSWER_KEYS(X)
+#undef X
+	};
+	bool is_plain = memchr(key.p, '\\', key.n) == NULL;
+	unsigned i = 0;
+
+	while (i < KEY_MAX && !(is_plain ? jtext_is_equal(key, keys[i].plain)
+					 : json_string_is(key, keys[i].text)))
+		i++;
+	return i;
+}
 
 static void
 answer_read(struct answer *a, struct jtext object)
 {
-	static const char *const keys[] = {
-#define X(id, key) key,
-	    ANSWER_KEYS(X)
-#undef X
-	};
 	struct jtext key, value;
 	struct json_iter it;
 	unsigned i;
@@ -189,8 +129,7 @@ answer_read(struct answer *a, struct jtext object)
 	a->is_bare = true;
 	json_iter_init(&it, object);
 	while (json_next_member(&it, &key, &value)) {
-		for (i = 0; i < KEY_MAX && !json_string_is(key, keys[i]); i++)
-			continue;
+		i = answer_key_of(key);
 		a->is_bare = a->is_bare && (i == KEY_ERRORS || i == KEY_EXTENSIONS);
 		if (i == KEY_MAX)
 			a->has_other = true;

@@ -119,9 +119,8 @@ static const char *const of_strings[] = {"maxLength", "pattern", "format", NULL}
 /* What a schema may say of our member. */
 static const char *const of_warning[] = {"type", "title", "description", NULL};
 
-/* False: it is there twice. */
-static bool
-member_once(struct jtext object, const char *name, struct jtext *value)
+bool
+label_member_once(struct jtext object, const char *name, struct jtext *value)
 {
 	struct jtext key, v;
 	struct json_iter it;
@@ -196,8 +195,8 @@ allows_warning(struct jtext schema)
 	struct jtext properties, warning, key, value;
 	struct json_iter it;
 
-	if (!member_once(schema, "properties", &properties) ||
-	    !member_once(properties, "_warning", &warning))
+	if (!label_member_once(schema, "properties", &properties) ||
+	    !label_member_once(properties, "_warning", &warning))
 		return false;
 	if (is_any(warning))
 		return true;
@@ -218,13 +217,13 @@ label_is_open(struct jtext definition, const char *pointer, bool is_string)
 	char step[LABEL_STEP_BYTES];
 	struct jtext schema, properties, inner;
 
-	if (definition.n == 0 || !member_once(definition, "outputSchema", &schema))
+	if (definition.n == 0 || !label_member_once(definition, "outputSchema", &schema))
 		return false;
 	while (pointer != NULL && *pointer != '\0' && !is_any(schema)) {
 		pointer = label_pointer_step(pointer, step);
 		if (pointer == NULL || !is_plain(schema, "object", none) ||
-		    !member_once(schema, "properties", &properties) ||
-		    !member_once(properties, step, &inner))
+		    !label_member_once(schema, "properties", &properties) ||
+		    !label_member_once(properties, step, &inner))
 			return false;
 		if (inner.n == 0)
 			return allows_more(schema);

@@ -3,11 +3,11 @@
  * Regular expressions on text of peers, by PCRE2.
  *
  * Owns: the compiled expression. Driven by: whoever holds the text; pure.
- * Invariants: a match takes at most STEPS_MAX steps over all its beginnings, and HEAP_KIB
- * of memory, which is gone when it ends. PCRE2's own limit starts anew at each beginning,
- * and it sees no bytes that one item runs over: so a callout before each item adds up by
- * how far the text was moved in. (A reference back to a group counts as one, however
- * long that is: who writes the conf knows its groups.)
+ * Invariants: a match takes no more steps, over all its beginnings, than are left, and at
+ * most HEAP_KIB of memory, which is gone when it ends. PCRE2's own limit starts anew at
+ * each beginning, and it sees no bytes that one item runs over: so a callout before each
+ * item adds up by how far the text was moved in. (A reference back to a group counts as
+ * one, however long that is: who writes the conf knows its groups.)
  */
 #include "mcpvisor/pattern.h"
 
@@ -19,8 +19,8 @@
 #include <pcre2.h>
 
 #define TEXT_MAX_BYTES 65536 /* of an expression */
-#define STEPS_MAX      2000000
 #define HEAP_KIB       8192
+#define STEPS_START    64 /* what a match takes before its first step */
 #define PATTERN_MAGIC  0x70617474u
 
 struct pattern {
@@ -34,7 +34,7 @@ struct pattern {
 
 struct pattern_walk {
 	unsigned magic;
-	size_t steps;
+	size_t left;	  /* steps */
 	size_t start, at; /* offsets: where this attempt began, and where it was last */
 };
 
@@ -56,16 +56,17 @@ static int
 on_item(pcre2_callout_block *b, void *arg)
 {
 	struct pattern_walk *w = arg;
-	size_t from;
+	size_t from, steps;
 
 	MCPVISOR_ASSERT(w->magic == PATTERN_MAGIC);
 	/* How far PCRE2 skips to the next beginning costs next to nothing. */
 	from = w->start == b->start_match ? w->at : b->start_match;
-	w->steps += 1 + (b->current_position > from ? b->current_position - from
-						    : from - b->current_position);
+	steps = 1 + (b->current_position > from ? b->current_position - from
+						: from - b->current_position);
+	w->left -= steps < w->left ? steps : w->left;
 	w->start = b->start_match;
 	w->at = b->current_position;
-	return w->steps > STEPS_MAX ? PCRE2_ERROR_MATCHLIMIT : 0;
+	return w->left == 0 ? PCRE2_ERROR_MATCHLIMIT : 0;
 }
 
 static bool
@@ -113,8 +114,8 @@ pattern_new(const char *text, bool anchored, struct mv_errtext *t)
 		pattern_free(p);
 		return NULL;
 	}
-	pcre2_set_match_limit(p->match, STEPS_MAX);
-	pcre2_set_depth_limit(p->match, STEPS_MAX);
+	pcre2_set_match_limit(p->match, PATTERN_STEPS);
+	pcre2_set_depth_limit(p->match, PATTERN_STEPS);
 	pcre2_set_heap_limit(p->match, HEAP_KIB);
 	if (!pattern_compile(p, t)) {
 		pattern_free(p);
@@ -136,13 +137,18 @@ pattern_free(struct pattern *p)
 }
 
 bool
-pattern_matches(const struct pattern *p, const char *s, size_t n)
+pattern_matches(const struct pattern *p, const char *s, size_t n, size_t *steps)
 {
 	struct pattern_walk walk = {.magic = PATTERN_MAGIC};
-	/* Not kept: it holds the memory of the longest match. */
-	pcre2_match_data *data = pcre2_match_data_create(1, p->general);
+	pcre2_match_data *data;
 	int found;
 
+	*steps -= STEPS_START < *steps ? STEPS_START : *steps;
+	if (*steps == 0)
+		return false;
+	walk.left = *steps;
+	/* Not kept: it holds the memory of the longest match. */
+	data = pcre2_match_data_create(1, p->general);
 	if (data == NULL)
 		return false;
 	/* The context is ours alone, and matches do not nest. */
@@ -151,6 +157,7 @@ pattern_matches(const struct pattern *p, const char *s, size_t n)
 	    pcre2_match(p->code, (PCRE2_SPTR)(n > 0 ? s : ""), n, 0, 0, data, p->match);
 	pcre2_set_callout(p->match, NULL, NULL);
 	pcre2_match_data_free(data);
+	*steps = found == PCRE2_ERROR_MATCHLIMIT ? 0 : walk.left;
 	/* 0: it matched, and has more groups than anybody asked for. */
 	return found >= 0;
 }

@@ -3,9 +3,9 @@
  * Where a result says what it says.
  *
  * Owns: the buffers of a payload, which hold strings that had escapes.
- * Driven by: identity and sample.
- * Invariants: the message is only read; at most three strings are decoded, and none that
- * is longer than the bound.
+ * Driven by: identity and sample; label has use of its parts.
+ * Invariants: the message is only read; of a payload at most three strings are decoded,
+ * and none that is longer than the bound.
  */
 #include "payload_priv.h"
 
@@ -23,6 +23,16 @@ payload_decode(struct jtext string, struct buf *scratch)
 	return json_text(string, scratch);
 }
 
+static struct jtext
+trim_spaces(struct jtext s)
+{
+	for (; s.n > 0 && json_is_space(s.p[0]); s.n--)
+		s.p++;
+	while (s.n > 0 && json_is_space(s.p[s.n - 1]))
+		s.n--;
+	return s;
+}
+
 struct jtext
 payload_trim(struct jtext s)
 {
@@ -30,11 +40,7 @@ payload_trim(struct jtext s)
 		s.p += 3;
 		s.n -= 3;
 	}
-	for (; s.n > 0 && json_is_space(s.p[0]); s.n--)
-		s.p++;
-	while (s.n > 0 && json_is_space(s.p[s.n - 1]))
-		s.n--;
-	return s;
+	return trim_spaces(s);
 }
 
 static size_t
@@ -72,7 +78,7 @@ payload_unfence(struct jtext s)
 	eol = open < 3 ? NULL : memchr(s.p, '\n', s.n);
 	if (eol == NULL)
 		return none;
-	info = payload_trim((struct jtext){s.p + open, (size_t)(eol - s.p) - open});
+	info = trim_spaces((struct jtext){s.p + open, (size_t)(eol - s.p) - open});
 	if (info.n > 0 && !jtext_is_equal(info, (struct jtext){"json", 4}) &&
 	    !jtext_is_equal(info, (struct jtext){"JSON", 4}))
 		return none;
@@ -141,9 +147,8 @@ look_at_text(struct payload *p)
 	}
 }
 
-/* Its only member, if that is "result", in which some servers wrap what is no object. */
-static struct jtext
-unwrap(struct jtext object)
+struct jtext
+payload_unwrap(struct jtext object)
 {
 	struct jtext key, value, other;
 	struct json_iter it;
@@ -161,7 +166,7 @@ static void
 look_at_structured(struct payload *p, struct jtext structured)
 {
 	struct jtext string =
-	    jtext_type(structured) == '"' ? structured : unwrap(structured);
+	    jtext_type(structured) == '"' ? structured : payload_unwrap(structured);
 
 	if (jtext_type(string) == '"' && look_inside(p, string, PAYLOAD_QUOTES))
 		return;
@@ -202,12 +207,16 @@ void
 payload_find(
     struct payload *p, const char *base, const struct json_msg *json, size_t max_bytes)
 {
-	struct jtext result = jtext_of(base, json->slot[JSON_RESULT]);
-	struct jtext structured = json_member(result, "structuredContent");
+	struct jtext result = jtext_of(base, json->slot[JSON_RESULT]), structured;
 
 	memset(p, 0, sizeof(*p));
 	for (size_t i = 0; i < sizeof(p->bufs) / sizeof(p->bufs[0]); i++)
 		buf_init(&p->bufs[i], CAP_MESSAGE_BYTES);
+	if (result.n > max_bytes && result.n > CAP_RESULT_WALK_BYTES) {
+		p->kind = PAYLOAD_LOST;
+		return;
+	}
+	structured = json_member(result, "structuredContent");
 	p->content = json_member(result, "content");
 	if (jtext_type(p->content) != '[')
 		p->content = none;

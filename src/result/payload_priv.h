@@ -12,7 +12,7 @@
 #include "mcpvisor/buf.h"
 #include "mcpvisor/json.h"
 
-/* What a value that is looked at may be nested. */
+/* What a value that is looked at may be nested, in a result or in a text. */
 #define PAYLOAD_DEPTH 256
 
 enum payload_kind {
@@ -35,7 +35,8 @@ struct payload {
 	struct buf bufs[3];
 };
 
-/* p is set anew. max_bytes: of what is looked at, as it is written. */
+/* p is set anew. max_bytes: of what is looked at, as it is written. Of a result that is
+ * over that and over CAP_RESULT_WALK_BYTES all is lost. */
 void payload_find(
     struct payload *p, const char *base, const struct json_msg *json, size_t max_bytes);
 void payload_fini(struct payload *p);
@@ -50,5 +51,7 @@ struct jtext payload_unfence(struct jtext s);
 /* The JSON value that s is, white space aside; absent: it is none, or is nested deeper
  * than PAYLOAD_DEPTH. */
 struct jtext payload_json(struct jtext s);
+/* Its only member, if that is "result", in which some servers wrap what is no object. */
+struct jtext payload_unwrap(struct jtext object);
 
 #endif

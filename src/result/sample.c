@@ -11,6 +11,8 @@
 #include "payload_priv.h"
 #include "sample_priv.h"
 
+#include "mcpvisor/utf8.h"
+
 #include <string.h>
 
 #define SHAPE_BYTES 600
@@ -204,7 +206,7 @@ sample_put_shape(struct buf *out, const char *base, const struct json_msg *json)
 	struct payload p;
 	bool is = true;
 
-	payload_find(&p, base, json, CAP_MESSAGE_BYTES);
+	payload_find(&p, base, json, CAP_SAMPLED_BYTES);
 	if (p.kind == PAYLOAD_VALUE)
 		put_value(out, p.value);
 	else
@@ -213,15 +215,16 @@ sample_put_shape(struct buf *out, const char *base, const struct json_msg *json)
 	return is;
 }
 
-/* The longest part of s of at most max bytes that ends between two characters. */
-static size_t
-cut_length(const struct buf *s, size_t max)
+void
+sample_put_redacted_text(struct buf *out, struct jtext text, size_t max)
 {
-	size_t n = s->len < max ? s->len : max;
+	struct buf clean;
 
-	while (n > 0 && n < s->len && ((unsigned char)s->data[n] & 0xc0) == 0x80)
-		n--;
-	return n;
+	buf_init(&clean, CAP_MESSAGE_BYTES);
+	sample_redact_text(&clean, text, max);
+	if (clean.len > 0)
+		buf_add(out, clean.data, utf8_cut(clean.data, clean.len, max));
+	buf_fini(&clean);
 }
 
 void
@@ -232,13 +235,13 @@ sample_put_redacted(
 	struct buf clean;
 
 	buf_init(&clean, CAP_MESSAGE_BYTES);
-	payload_find(&p, base, json, CAP_MESSAGE_BYTES);
+	payload_find(&p, base, json, CAP_SAMPLED_BYTES);
 	if (p.kind == PAYLOAD_VALUE)
 		sample_redact_json(&clean, p.value, max);
 	else if (p.kind == PAYLOAD_PROSE)
 		sample_redact_text(&clean, p.text, max);
 	if (clean.len > 0)
-		buf_add(out, clean.data, cut_length(&clean, max));
+		buf_add(out, clean.data, utf8_cut(clean.data, clean.len, max));
 	payload_fini(&p);
 	buf_fini(&clean);
 }

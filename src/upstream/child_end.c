@@ -5,7 +5,8 @@
  * Owns: nothing.
  * Driven by: child, with the facts.
  * Invariants: the reason and the error's text are never cut away by what the
- * operator (command, PATH) or the child (stderr) made long.
+ * operator (command, PATH) or the child (stderr) made long; what clients are told has
+ * no path, and of stderr one short line at most.
  */
 #include "child_priv.h"
 
@@ -14,6 +15,8 @@
 #include <sys/wait.h>
 
 #define CHILD_COMMAND_SHOWN 100
+#define CHILD_COMMAND_TOLD  64
+#define CHILD_LAST_TOLD	    64
 #define CHILD_PATH_SHOWN    200
 #define CHILD_LAST_MIN	    8 /* a shorter piece of the last line says nothing */
 
@@ -25,15 +28,34 @@ child_errno_text(int errnum)
 	return text != NULL ? text : "unknown error";
 }
 
+static const char *
+child_spawn_why(const struct child_fate *f)
+{
+	if (f->step == SPAWN_STEP_NONE && f->fork_err != MV_SYSTEM)
+		return mv_err_text(f->fork_err);
+	return child_errno_text(f->errnum);
+}
+
+/* A command that is looked for has a name, another one a path. */
+static void
+child_tell_spawn(struct child_end *end, const struct child_fate *f)
+{
+	const char *name = f->spec->argv[0];
+
+	if (strchr(name, '/') != NULL)
+		name = "its command";
+	(void)snprintf(end->told, sizeof(end->told), "%s%s %.*s: %s",
+	    spawn_step_text(f->step), f->step == SPAWN_STEP_EXEC ? "" : " for",
+	    CHILD_COMMAND_TOLD, name, child_spawn_why(f));
+}
+
 static void
 child_describe_spawn(struct child_end *end, const struct child_fate *f)
 {
 	const char *path = f->spec->path != NULL ? f->spec->path : "default";
-	const char *why = child_errno_text(f->errnum);
+	const char *why = child_spawn_why(f);
 	char dir[CHILD_PATH_SHOWN + 32] = "";
 
-	if (f->step == SPAWN_STEP_NONE && f->fork_err != MV_SYSTEM)
-		why = mv_err_text(f->fork_err);
 	if (f->step == SPAWN_STEP_CWD)
 		(void)snprintf(dir, sizeof(dir), " to %.*s", CHILD_PATH_SHOWN,
 		    f->spec->cwd != NULL ? f->spec->cwd : ".");
@@ -82,14 +104,50 @@ child_describe_last(struct child_end *end, const char *last, size_t len)
 		    "; last on stderr: %s%s", text, cut ? "..." : "");
 }
 
+/* Where a program came from is nobody's but the operator's to know. */
+static bool
+line_is_of_stack(const char *line, size_t len)
+{
+	static const char *const frames[] = {
+	    "at ", "File \"", "from ", "Traceback", "goroutine ", "#", "stack"};
+
+	while (len > 0 && (*line == ' ' || *line == '\t')) {
+		line++;
+		len--;
+	}
+	for (size_t i = 0; i < sizeof(frames) / sizeof(frames[0]); i++)
+		if (len >= strlen(frames[i]) &&
+		    strncmp(line, frames[i], strlen(frames[i])) == 0)
+			return true;
+	return false;
+}
+
+static void
+child_tell_last(struct child_end *end, const char *last, size_t len)
+{
+	size_t used = strlen(end->told);
+	bool cut = len > CHILD_LAST_TOLD;
+
+	if (len == 0 || line_is_of_stack(last, len))
+		return;
+	(void)snprintf(end->told + used, sizeof(end->told) - used,
+	    "; last on stderr: %s%s", log_escape(last, cut ? CHILD_LAST_TOLD : len),
+	    cut ? "..." : "");
+}
+
 void
 child_end_describe(struct child_end *end, const struct child_fate *f)
 {
 	end->err = f->err;
 	end->is_clean = f->err != MV_SPAWN && f->status == 0;
-	if (f->err == MV_SPAWN)
+	if (f->err == MV_SPAWN) {
 		child_describe_spawn(end, f);
-	else
+		child_tell_spawn(end, f);
+	} else {
 		child_describe_status(end, f->status);
+		(void)snprintf(end->told, sizeof(end->told), "%.*s",
+		    (int)sizeof(end->told) - 1, end->text);
+	}
 	child_describe_last(end, f->last, f->last_len);
+	child_tell_last(end, f->last, f->last_len);
 }

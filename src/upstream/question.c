@@ -61,17 +61,15 @@ question_answer(struct question *q, const char *member, const struct iovec *body
 }
 
 void
-question_refuse(struct question *q, int code, const char *message)
+question_refuse(struct question *q, enum wording w)
 {
-	static char no_memory[] = "{\"code\":-32603,\"message\":\"out of memory\"}";
+	static char no_memory[] = WORDING_NO_MEMORY;
 	struct iovec iov = {no_memory, sizeof(no_memory) - 1};
 	struct buf b;
 
 	metrics_add(METRIC_QUESTIONS_REFUSED, 1);
 	buf_init(&b, CAP_MESSAGE_BYTES);
-	buf_addf(&b, "{\"code\":%d,\"message\":", code);
-	json_put_string(&b, message, strlen(message));
-	buf_add_char(&b, '}');
+	wording_put(&b, w, (struct jtext){NULL, 0});
 	if (b.err == MV_OK)
 		iov = (struct iovec){b.data, b.len};
 	question_answer(q, "error", &iov, 1);

@@ -55,6 +55,17 @@ upstream_set_reason(struct upstream *u, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(u->reason, sizeof(u->reason), fmt, ap);
 	va_end(ap);
+	u->told[0] = '\0';
+}
+
+void
+upstream_set_told(struct upstream *u, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(u->told, sizeof(u->told), fmt, ap);
+	va_end(ap);
 }
 
 void
@@ -255,7 +266,7 @@ st_down(struct upstream *u)
 	upstream_set_state(u, UPSTREAM_ST_DOWN, "down");
 	if (u->reason[0] == '\0' && end->err != MV_OK)
 		upstream_set_end_reason(u, end);
-	upstream_fail_all(u, end->err == MV_OK ? MV_DIED : end->err, u->reason);
+	upstream_fail_all(u, end->err == MV_OK ? MV_DIED : end->err, upstream_told(u));
 }
 
 /* There was no process to ask anything: the reason is its end, and none from before. */
@@ -346,7 +357,7 @@ st_renew(struct upstream *u)
 static void
 st_park(struct upstream *u)
 {
-	struct outcome o = {.kind = OUTCOME_FAILED, .detail = u->reason};
+	struct outcome o = {.kind = OUTCOME_FAILED, .detail = upstream_told(u)};
 
 	u->park_err =
 	    u->kind != NULL && u->kind->last_end(u)->err == MV_AUTH ? MV_AUTH : MV_PARKED;

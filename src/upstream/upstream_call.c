@@ -247,6 +247,7 @@ req_launch(struct upstream *u, struct upstream_req *r,
 		return err;
 	}
 	r->id = what->id;
+	r->is_sent = true;
 	r->method = what->method;
 	r->u = u;
 	r->next = u->flying;
@@ -334,13 +335,14 @@ upstream_transmit(
 {
 	struct upstream_message what = {.method = c->method, .call = c};
 	struct iovec iov[PIECES_MAX];
-	struct json_edits ed = {.n = 0};
+	struct json_edits ed;
 	const struct json_edit *const own[] = {&c->input, &c->target, &c->arguments};
 	char num[U64_DIGITS];
 	const char *no_params;
 	enum mv_err err;
 	int n = 0;
 
+	json_edits_init(&ed);
 	if (c->has_state && !u->era->asks_in_results)
 		return MV_PARAMS;
 	u->era->raise_level(u, c->level);
@@ -430,6 +432,7 @@ upstream_send(struct upstream *u, struct upstream_req *r, const struct upstream_
 
 	r->level = c->level;
 	r->is_call = true;
+	r->is_sent = false;
 	r->is_repaired = false;
 	/* Its start may fail on the spot: then there is a reason to give. */
 	if (u->state == UPSTREAM_ST_ASLEEP)

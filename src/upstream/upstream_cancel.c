@@ -17,12 +17,13 @@
 static void
 call_send_cancelled(struct upstream *u, uint64_t id, const struct link_msg *cancel)
 {
-	struct json_edits ed = {.n = 0};
+	struct json_edits ed;
 	struct iovec iov[PIECES_MAX];
 	struct json_span at;
 	struct buf b, num;
 	int n;
 
+	json_edits_init(&ed);
 	buf_init(&b, CAP_MESSAGE_BYTES);
 	buf_add_str(&b, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
 			"\"params\":");

@@ -215,15 +215,18 @@ void
 upstream_set_end_reason(struct upstream *u, const struct child_end *end)
 {
 	static const char clean[] = "exited with status 0";
-
+	static const char hint[] = " before it answered: does it read standard input? "
+				   "(docker run needs -i)";
 	/* Once may be anything; twice is a habit. */
-	if (u->silent_ends < 2 || strncmp(end->text, clean, strlen(clean)) != 0)
+	bool is_habit =
+	    u->silent_ends >= 2 && strncmp(end->text, clean, strlen(clean)) == 0;
+
+	if (!is_habit)
 		upstream_set_reason(u, "%s", end->text);
 	else
-		upstream_set_reason(u,
-		    "%s before it answered: does it read standard input? (docker run "
-		    "needs -i)%s",
-		    clean, end->text + strlen(clean));
+		upstream_set_reason(u, "%s%s%s", clean, hint, end->text + strlen(clean));
+	if (end->told[0] != '\0')
+		upstream_set_told(u, "%s%s", end->told, is_habit ? hint : "");
 }
 
 static void

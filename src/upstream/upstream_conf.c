@@ -9,6 +9,8 @@
  */
 #include "mcpvisor/upstream_conf.h"
 
+#include "upstream_conf_priv.h"
+
 #include "mcpvisor/caps.h"
 #include "mcpvisor/mem.h"
 
@@ -85,6 +87,7 @@ upstream_conf_new(const char *name)
 	c->stable_ms = 30000;
 	c->term_ms = 2000;
 	c->kill_ms = 3000;
+	upstream_conf_set_kinds(c);
 	return c;
 }
 
@@ -103,8 +106,8 @@ strings_wipe(char **v)
 	mem_free(v);
 }
 
-static void
-strings_free(char **v)
+void
+upstream_strings_free(char **v)
 {
 	for (char **p = v; p != NULL && *p != NULL; p++)
 		mem_free(*p);
@@ -114,19 +117,24 @@ strings_free(char **v)
 void
 filter_free(struct filter *f)
 {
-	strings_free(f->allow);
-	strings_free(f->deny);
+	upstream_strings_free(f->allow);
+	upstream_strings_free(f->deny);
 	*f = (struct filter){.allow = NULL};
 }
 
-static void
-shape_free(struct tool_shape *s)
+void
+tool_shape_fini(struct tool_shape *s)
 {
 	mem_free(s->tool);
 	mem_free(s->name);
 	mem_free(s->description);
 	string_wipe(s->fixed);
 	string_wipe(s->defaults);
+	mem_free(s->returns);
+	string_wipe(s->probe_args);
+	label_conf_fini(&s->label);
+	exec_tool_fini(&s->exec);
+	*s = (struct tool_shape){.tool = NULL};
 }
 
 static void
@@ -155,7 +163,7 @@ upstream_conf_free(struct upstream_conf *c)
 	mem_free(c->ca_file);
 	mem_free(c->cert_file);
 	mem_free(c->key_file);
-	strings_free(c->root_uris);
+	upstream_strings_free(c->root_uris);
 	mem_free(c->name);
 	mem_free(c->path);
 	mem_free(c->cwd);
@@ -164,15 +172,19 @@ upstream_conf_free(struct upstream_conf *c)
 	filter_free(&c->tools);
 	filter_free(&c->prompts);
 	filter_free(&c->resources);
+	filter_free(&c->probe);
+	label_conf_fini(&c->label);
+	identity_conf_fini(&c->identity);
+	graphql_conf_fini(&c->graphql);
+	exec_conf_fini(&c->exec);
 	for (size_t i = 0; i < c->n_shapes; i++)
-		shape_free(&c->shapes[i]);
+		tool_shape_fini(&c->shapes[i]);
 	mem_free(c->shapes);
 	mem_free(c);
 }
 
-/* NULL is told from the empty string. */
-static void
-identity_put(struct buf *out, const char *s)
+void
+upstream_identity_put(struct buf *out, const char *s)
 {
 	if (s == NULL) {
 		buf_add_str(out, "-;");
@@ -210,12 +222,12 @@ identity_put_remote(const struct upstream_conf *c, struct buf *out)
 	buf_add_char(out, "ahs"[c->transport]);
 	buf_add_char(out, c->skip_verify ? '!' : '.');
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
-		identity_put(out, files[i]);
+		upstream_identity_put(out, files[i]);
 	for (size_t i = 0; i < c->n_headers; i++) {
 		const struct header_row *h = &c->headers[i];
 
-		identity_put(out, h->name);
-		identity_put(out, h->source != NULL ? h->source : h->value);
+		upstream_identity_put(out, h->name);
+		upstream_identity_put(out, h->source != NULL ? h->source : h->value);
 	}
 }
 
@@ -230,16 +242,17 @@ upstream_conf_put_identity(const struct upstream_conf *c, struct buf *out)
 		memcpy(env, c->own_env, n_env * sizeof(*env));
 	qsort(env, n_env, sizeof(*env), strings_order);
 	buf_add_char(out, "alm"[c->era]);
-	identity_put(out, c->cwd);
+	upstream_identity_put(out, c->cwd);
 	buf_add_u64(out, n_args);
 	buf_add_char(out, ';');
 	for (size_t i = 0; i < n_args; i++)
-		identity_put(out, c->argv[i]);
+		upstream_identity_put(out, c->argv[i]);
 	for (size_t i = 0; i < n_env; i++)
-		identity_put(out, env[i]);
+		upstream_identity_put(out, env[i]);
 	mem_free(env);
 	if (c->url != NULL)
 		identity_put_remote(c, out);
+	upstream_conf_put_kinds(c, out);
 }
 
 /* What it is told of roots is told once, when it is greeted. */

@@ -69,6 +69,7 @@ hello_discover_refused(struct upstream *u, const struct outcome *o)
 	    code == RPC_MISSING_CAPABILITY) {
 		upstream_set_reason(
 		    u, "refused server/discover: %s", LOG_ESC(o->body.p, o->body.n));
+		upstream_set_told(u, "refused server/discover");
 		return UPSTREAM_EV_DISCOVER_BAD;
 	}
 	return UPSTREAM_EV_DISCOVER_LEGACY;
@@ -126,6 +127,7 @@ on_init_done(void *arg, const struct outcome *o)
 	if (o->kind == OUTCOME_ERROR) {
 		upstream_set_reason(
 		    u, "refused initialize: %s", LOG_ESC(o->body.p, o->body.n));
+		upstream_set_told(u, "refused initialize");
 		upstream_event(u, UPSTREAM_EV_INIT_BAD);
 		return;
 	}

@@ -13,7 +13,15 @@
 void
 upstream_kind_init(struct upstream *u, const struct upstream_env *env)
 {
-	u->kind = u->conf->url != NULL ? &kind_http : &kind_stdio;
+	static const struct kind_ops *const kinds[] = {
+	    [KIND_STDIO] = &kind_stdio,
+	    [KIND_HTTP] = &kind_http,
+	    [KIND_GRAPHQL] = &kind_graphql,
+	    [KIND_EXEC] = &kind_exec,
+	    [KIND_SHELL] = &kind_shell,
+	};
+
+	u->kind = kinds[u->conf->kind];
 	u->kind->init(u, env);
 }
 

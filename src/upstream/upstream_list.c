@@ -19,6 +19,7 @@
 
 #define RETRY_MS	5000 /* after a failure; doubles with each in a row */
 #define RETRY_DOUBLINGS 6
+#define DOUBT_MS	10000
 #define TTL_FLOOR_MS	1000
 #define TTL_CEIL_MS	(24u * 3600 * 1000)
 
@@ -332,6 +333,7 @@ upstream_lists_stop(struct upstream *u)
 void
 upstream_list_changed(struct upstream *u, enum method m)
 {
+	u->n_tools_changes += m == METHOD_N_TOOLS_CHANGED;
 	for (unsigned k = 0; k < LIST_MAX; k++) {
 		struct lister *l = &u->listers[k];
 		uint64_t since = clock_now_ms() - l->started_ms;
@@ -345,6 +347,17 @@ upstream_list_changed(struct upstream *u, enum method m)
 		else
 			timer_set(&l->timer, RELIST_PAUSE_MS - since);
 	}
+}
+
+void
+upstream_doubt_list(struct upstream *u, enum list_kind kind)
+{
+	struct lister *l = &u->listers[kind];
+
+	/* An upstream may say so of a tool that it lists as often as it is called. */
+	if (!l->running && list_is_declared(u, kind) &&
+	    clock_now_ms() - l->started_ms >= DOUBT_MS)
+		lister_run(l);
 }
 
 void

@@ -95,7 +95,8 @@ struct kind_ops {
 	void (*on_listed)(struct upstream *u, enum list_kind kind);
 	bool (*tells_calls)(const struct upstream *u);
 };
-extern const struct kind_ops kind_stdio, kind_http;
+extern const struct kind_ops kind_stdio, kind_http, kind_graphql, kind_exec, kind_shell;
+
 struct era_ops {
 	const char *name;
 	bool asks_in_results; /* a result may be input_required */

@@ -10,6 +10,7 @@
 #include "mcpvisor/upstream.h"
 
 #include "upstream_ops_priv.h"
+#include "upstream_parts_priv.h"
 
 #define UPSTREAM_MAGIC	0x75707374u
 #define OWN_REQUEST_MS	30000
@@ -18,29 +19,8 @@
 #define MEMORY_MS	200 /* a burst of changes */
 #define UNAME(u)	LOG_ESC((u)->conf->name, strlen((u)->conf->name))
 
-/* The fetching of one list: at most one run under way and one asked for. */
-struct lister {
-	struct upstream *u;
-	enum list_kind kind;
-	bool running, again, unsupported;
-	bool is_guess;	     /* it never came: it counts as empty */
-	unsigned fails;	     /* in a row */
-	struct ulist next;   /* being filled */
-	struct strmap *seen; /* cursors of this run */
-	struct upstream_req req;
-	struct timer timer; /* pause before the next run, or end of the ttl */
-	uint64_t started_ms;
-};
-
 void era_modern_init(struct upstream *u);
 void era_modern_fini(struct upstream *u);
-
-/* One subscriptions/listen of ours at a modern upstream. */
-struct mlisten {
-	struct upstream *u;
-	struct upstream_req req; /* in flight as long as it is open */
-	bool acked;
-};
 
 struct upstream {
 	unsigned magic;
@@ -52,6 +32,9 @@ struct upstream {
 	struct child *child;	     /* kind_stdio's */
 	struct link *link;
 	struct remote *remote;	   /* kind_http's */
+	struct local *local;	   /* of the kinds that make their tools */
+	uint64_t n_refused;	   /* times that our credentials were refused */
+	uint64_t n_tools_changes;  /* times that it said that its tools are others */
 	const struct era_ops *era; /* set while READY */
 	enum upstream_state state;
 	enum revision revision;
@@ -118,6 +101,7 @@ struct upstream {
 	struct timer listen_timer;
 	struct log_site noise_site;
 	char reason[640];
+	char told[512]; /* what clients hear of it; "": the same */
 };
 
 void upstream_event(struct upstream *u, enum upstream_event ev);
@@ -129,6 +113,9 @@ void upstream_give_up(struct upstream *u, const char *why);
 
 /* upstream_child.c */
 void upstream_on_mute(void *arg);
+/* After upstream_set_reason: what of it clients may hear. */
+void upstream_set_told(struct upstream *u, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 void upstream_set_end_reason(struct upstream *u, const struct child_end *end);
 
 /* upstream_kind.c */

@@ -16,8 +16,6 @@
 #include <string.h>
 
 /* Errors that a client gives for what it cannot do. */
-enum { RPC_NO_METHOD = -32601, RPC_INTERNAL = -32603 };
-
 #define PIECES_MAX (2 * JSON_EDITS_MAX + 8)
 
 static struct iovec
@@ -69,15 +67,14 @@ question_send(struct upstream *u, struct jtext id, const char *member,
 }
 
 static void
-question_send_error(struct upstream *u, struct jtext id, int code, const char *message)
+question_send_error(
+    struct upstream *u, struct jtext id, enum wording w, struct jtext value)
 {
 	struct iovec iov;
 	struct buf b;
 
 	buf_init(&b, 1024);
-	buf_addf(&b, "{\"code\":%d,\"message\":", code);
-	json_put_string(&b, message, strlen(message));
-	buf_add_char(&b, '}');
+	wording_put(&b, w, value);
 	iov = piece_of(b.data, b.len);
 	if (b.err == MV_OK)
 		question_send(u, id, "error", &iov, 1);
@@ -172,11 +169,12 @@ question_on_progress(struct question *q, const struct link_msg *m)
 	struct json_span token = q->json.slot[JSON_M_PROGRESS_TOKEN];
 	struct json_span at = m->json->slot[JSON_P_PROGRESS_TOKEN];
 	struct json_span whole = {0, (uint32_t)m->len};
-	struct json_edits ed = {.n = 0};
+	struct json_edits ed;
 	struct iovec iov[PIECES_MAX];
 	struct buf b;
 	int n;
 
+	json_edits_init(&ed);
 	if (token.len == 0 || at.len == 0 || !upstream_is_open(q->u))
 		return;
 	json_edit_add(&ed, at.off, at.len, q->bytes + token.off, token.len);
@@ -285,7 +283,7 @@ question_ask(struct upstream *u, struct upstream_req *by, enum method method,
 	q = u->cb->on_question != NULL ? question_enter(u, method, m) : NULL;
 	if (q == NULL) {
 		question_send_error(
-		    u, m->env.id, RPC_INTERNAL, "Nobody can be asked at the moment");
+		    u, m->env.id, WORDING_ASK_NOBODY_NOW, (struct jtext){NULL, 0});
 		return;
 	}
 	u->cb->on_question(u->arg, u, by, q);
@@ -304,15 +302,16 @@ upstream_on_request(struct upstream *u, struct upstream_req *by, const struct li
 		return;
 	}
 	if (needed == 0 || u->era == NULL || u->era->asks_in_results) {
-		question_send_error(u, m->env.id, RPC_NO_METHOD, "Method not found");
+		question_send_error(
+		    u, m->env.id, WORDING_NO_METHOD, wording_inside(m->env.method));
 		return;
 	}
 	if ((needed & ~upstream_declared_caps(u)) != 0) {
 		LOG_LIMITED(LOG_LV_WARNING, "upstream", "asks what was not offered",
 		    "upstream=%s method=%s",
 		    LOG_ESC(u->conf->name, strlen(u->conf->name)), method_name(method));
-		question_send_error(u, m->env.id, RPC_NO_METHOD,
-		    "Method not found: this client did not declare the capability");
+		question_send_error(
+		    u, m->env.id, WORDING_ASK_UNDECLARED, (struct jtext){NULL, 0});
 		return;
 	}
 	question_ask(u, by, method, m);

@@ -275,6 +275,8 @@ remote_die(struct remote *rm, enum mv_err err, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(rm->end.text, sizeof(rm->end.text), fmt, ap);
 	va_end(ap);
+	if (err != MV_AUTH)
+		rm->end.told[0] = '\0'; /* else it is told already */
 	rm->u->reason[0] = '\0';
 	remote_dispatch(rm, REMOTE_EV_DIE);
 }

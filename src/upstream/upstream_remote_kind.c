@@ -148,6 +148,7 @@ remote_fail(struct upstream *u, const char *why)
 		return;
 	rm->end.err = MV_PROTOCOL;
 	(void)snprintf(rm->end.text, sizeof(rm->end.text), "%s: %s", rm->where, why);
+	rm->end.told[0] = '\0';
 	remote_dispatch(rm, REMOTE_EV_DIE);
 }
 

@@ -10,34 +10,15 @@
  */
 #include "upstream_remote_priv.h"
 
+#include "upstream_http_priv.h"
+
 #include "mcpvisor/caps.h"
 #include "mcpvisor/log.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define HEADERS_BYTES (64u * 1024)
-
 /* ---- credentials ---- */
-
-static bool
-headers_put(const struct upstream_conf *c, struct buf *out, struct mv_errtext *why)
-{
-	if (c->put_headers != NULL)
-		return c->put_headers(c, out, why);
-	for (size_t i = 0; i < c->n_headers; i++) {
-		buf_addf(out, "%s: %s", c->headers[i].name, c->headers[i].value);
-		buf_add_char(out, '\0');
-	}
-	return true;
-}
-
-/* Never 0, which stands for none. */
-static uint64_t
-headers_hash(const char *p, size_t n)
-{
-	return hash_stable(HASH_STABLE_SEED, p, n) | 1;
-}
 
 static bool
 on_put_headers(void *arg, struct buf *out)
@@ -48,8 +29,9 @@ on_put_headers(void *arg, struct buf *out)
 	bool there;
 
 	MCPVISOR_ASSERT(rm->magic == REMOTE_MAGIC);
-	there = headers_put(rm->u->conf, out, &why) && out->err == MV_OK;
-	rm->sent_hash = there ? headers_hash(out->data + start, out->len - start) : 0;
+	there = upstream_headers_put(rm->u->conf, out, &why) && out->err == MV_OK;
+	rm->sent_hash =
+	    there ? upstream_headers_hash(out->data + start, out->len - start) : 0;
 	if (!rm->has_sent)
 		rm->first_hash = rm->sent_hash;
 	rm->has_sent = true;
@@ -62,16 +44,8 @@ on_put_headers(void *arg, struct buf *out)
 bool
 remote_has_other_credentials(struct remote *rm)
 {
-	struct mv_errtext why = {.line = 0};
-	uint64_t hash = 0;
-	struct buf b;
+	uint64_t hash = upstream_headers_now(rm->u->conf);
 
-	buf_init(&b, HEADERS_BYTES);
-	if (headers_put(rm->u->conf, &b, &why) && b.err == MV_OK)
-		hash = headers_hash(b.data, b.len);
-	if (b.len > 0)
-		explicit_bzero(b.data, b.len);
-	buf_fini(&b);
 	return hash != 0 && hash != rm->refused_hash;
 }
 
@@ -100,6 +74,13 @@ remote_refused(struct remote *rm, const struct http_failure *f)
 		challenge_put(&b, f->www_authenticate);
 	upstream_set_reason(u, "%.*s", (int)b.len, b.data != NULL ? b.data : "");
 	buf_fini(&b);
+	/* What the header says is for whoever holds the credentials. */
+	if (f->status != 0)
+		(void)snprintf(rm->end.told, sizeof(rm->end.told),
+		    "%.100s refused our credentials: status %d", rm->where, f->status);
+	else
+		(void)snprintf(rm->end.told, sizeof(rm->end.told),
+		    "there are no credentials for %.100s", rm->where);
 	remote_die(rm, MV_AUTH, "%s", u->reason);
 }
 
@@ -134,13 +115,7 @@ on_bad(void *arg, uint64_t by, enum mv_err err, struct jtext id, bool is_reply,
 const char *
 remote_words(const struct remote *rm, const struct http_failure *f)
 {
-	size_t n = strlen(rm->where);
-
-	if (n == 0 || strncmp(f->text, rm->where, n) != 0)
-		return f->text;
-	if (f->text[n] == ':' && f->text[n + 1] == ' ')
-		return f->text + n + 2;
-	return f->text[n] == ' ' ? f->text + n + 1 : f->text;
+	return upstream_skip_place(f->text, rm->where);
 }
 
 /* This request has no answer, and that is all. */
@@ -170,6 +145,8 @@ static bool
 remote_failed_whole(
     struct remote *rm, const struct upstream_req *r, const struct http_failure *f)
 {
+	if (f->err == MV_AUTH)
+		rm->u->n_refused++;
 	/* What one client must not do is no matter of the others. */
 	if (f->err == MV_AUTH && f->status == 403 && r != NULL &&
 	    (r->is_call || r->method == METHOD_SUBSCRIBE))

@@ -7,6 +7,8 @@
  */
 #include "upstream_priv.h"
 
+#include "upstream_http_priv.h"
+
 #include "mcpvisor/clock.h"
 
 void
@@ -40,6 +42,33 @@ upstream_count_refused(struct upstream *u, enum mv_err err)
 
 	u->stats.calls++;
 	upstream_count(u, &o);
+}
+
+void
+upstream_note_answer(struct upstream *u, const struct outcome *o)
+{
+	struct upstream_stats *s = &u->stats;
+	bool was_error = json_is_true(jtext_of(o->base, o->json->slot[JSON_IS_ERROR]));
+
+	s->labels[o->label->reason]++;
+	s->tool_errors += o->label->is_error && !was_error;
+	if (!o->label->is_error)
+		s->answers[o->answer]++;
+}
+
+uint64_t
+upstream_generation(const struct upstream *u)
+{
+	const uint64_t parts[] = {
+	    upstream_headers_now(u->conf), u->n_refused, u->n_starts, u->n_tools_changes};
+
+	return hash_stable(HASH_STABLE_SEED, parts, sizeof(parts));
+}
+
+uint64_t
+upstream_refusals(const struct upstream *u)
+{
+	return u->n_refused;
 }
 
 void
@@ -108,6 +137,12 @@ const char *
 upstream_reason(const struct upstream *u)
 {
 	return u->reason;
+}
+
+const char *
+upstream_told(const struct upstream *u)
+{
+	return u->reason[0] != '\0' && u->told[0] != '\0' ? u->told : u->reason;
 }
 
 const char *

@@ -475,7 +475,7 @@ START_TEST(long_arguments)
 	for (size_t i = 0; i < BIG_BYTES; i++)
 		buf_add_char(&text, 'x');
 	buf_add_str(&text, "\",\"a\":[0");
-	for (size_t i = 0; i < BIG_BYTES / 2; i++)
+	for (size_t i = 0; i < BIG_BYTES / 16; i++)
 		buf_add_str(&text, ",0");
 	buf_add_str(&text, "]}");
 	ck_assert_int_eq(text.err, MV_OK);

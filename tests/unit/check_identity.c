@@ -167,6 +167,9 @@ static const struct {
     {"pattern in a wrapper", NULL,
 	"\"result\":{\"structuredContent\":{\"result\":\"Not logged in\"}}", NULL,
 	NOT_LOGGED_IN, IDENTITY_UNRESOLVED},
+    /* A text that a pattern could not be held against may be nobody's. */
+    {"pattern that ends early", "{\"name\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!\"}",
+	NULL, NULL, "(a+)+[\\x22b]", IDENTITY_UNKNOWN},
     {"no pattern", "ann is logged in", NULL, NULL, NOT_LOGGED_IN, IDENTITY_UNKNOWN},
 #undef T
 #undef M
@@ -245,7 +248,30 @@ START_TEST(answers_are_bounded)
 	message_of_text(text.data, text.len);
 	ck_assert_int_eq(identity_judge(&c, msg.data, &json, false), IDENTITY_UNKNOWN);
 	ck_assert(!identity_is_null_answer(msg.data, &json));
+	/* What is beside it takes time too. */
+	for (size_t i = 0; i < 2; i++) {
+		buf_reset(&text);
+		buf_add_str(
+		    &text, "\"result\":{\"structuredContent\":{\"id\":1},\"x\":\"");
+		while (text.len < CAP_RESULT_WALK_BYTES + (i == 0 ? 0 : 64))
+			buf_add_char(&text, 'x');
+		buf_add_str(&text, "\"}");
+		message(buf_cstr(&text));
+		ck_assert_int_eq(identity_judge(&c, msg.data, &json, false),
+		    i == 0 ? IDENTITY_RESOLVED : IDENTITY_UNKNOWN);
+	}
 	buf_fini(&text);
+}
+END_TEST
+
+START_TEST(definitions_are_bounded)
+{
+	static const struct identity_conf c;
+	struct jtext name = {"me", 2}, definition = {"{}", CAP_DEFINITION_WALK_BYTES + 1};
+
+	ck_assert(!identity_is_tool(&c, "crm", name, definition));
+	definition.n = 2;
+	ck_assert(identity_is_tool(&c, "crm", name, definition));
 }
 END_TEST
 
@@ -473,6 +499,7 @@ main(void)
 	tcase_add_loop_test(tc, answers_are_judged, 0, N_VECTORS);
 	tcase_add_test(tc, failures_are_no_answers);
 	tcase_add_test(tc, answers_are_bounded);
+	tcase_add_test(tc, definitions_are_bounded);
 	tcase_add_loop_test(
 	    tc, answers_are_null, 0, (int)(sizeof(answers) / sizeof(answers[0])));
 	tcase_add_test(tc, values_are_null);

@@ -144,6 +144,9 @@ static const struct {
 	"1 error(s), no data. [1] a b c  (U)"},
     {"{'extensions':{'code':429},'path':[1,2,3,4,5,6,7,8,9,10]}", "429",
 	"1.2.3.4.5.6.7.8", "1 error(s), no data. [1] at 1.2.3.4.5.6.7.8 (429)"},
+    {"{'message':'a\\u009bb\xc2\x85"
+     "c','type':7}",
+	"7", "", "[1] a b c (7)"},
     {"{'extensions':[],'errorType':'','type':null,'path':[null,{}]}", "", ".",
 	"1 error(s), no data. [1] at ."},
     {"null", "", "", "1 error(s), no data. [1]"},
@@ -264,6 +267,52 @@ START_TEST(bytes_have_a_bound)
 }
 END_TEST
 
+/* What is beside a candidate takes time as well. */
+START_TEST(results_have_a_bound)
+{
+	static const char end[] = ",{'type':'text','text':'@$P@'}]}";
+	size_t sizes[] = {CAP_RESULT_WALK_BYTES, CAP_RESULT_WALK_BYTES + 1};
+
+	for (size_t i = 0; i < 2; i++) {
+		buf_reset(&rig.result);
+		rig_expand(&rig.result, end, end + strlen(end));
+		size_t n = sizes[i] - rig.result.len;
+
+		buf_reset(&rig.result);
+		buf_add_str(&rig.result, "{\"content\":[\"");
+		while (rig.result.len < n - 1)
+			buf_add_char(&rig.result, 'x');
+		buf_add_char(&rig.result, '"');
+		rig_expand(&rig.result, end, end + strlen(end));
+		ck_assert_uint_eq(rig.result.len, sizes[i]);
+		rig_run(&rig);
+		rig_assert(&rig, "size", i == 0 ? "partial" : "too_large",
+		    i == 0 ? "text1 meta" : "");
+	}
+	/* Whoever lets candidates be larger, pays for it. */
+	rig.o.max_bytes = CAP_RESULT_WALK_BYTES / 2;
+	rig_run(&rig);
+	rig_assert(&rig, "bound set", "partial", "text1 meta");
+	rig.o.max_bytes = CAP_RESULT_WALK_BYTES / 8;
+	rig_run(&rig);
+	rig_assert(&rig, "bound set low", "too_large", "");
+}
+END_TEST
+
+/* A definition that takes long to read is none. */
+START_TEST(definitions_have_a_bound)
+{
+	struct label_conf c = {.mode = GRAPHQL_AUTO};
+	struct jtext d = {"{}", CAP_DEFINITION_WALK_BYTES};
+
+	label_opts_set(&rig.o, &c, NULL, d);
+	ck_assert_uint_eq(rig.o.definition.n, d.n);
+	d.n++;
+	label_opts_set(&rig.o, &c, NULL, d);
+	ck_assert_uint_eq(rig.o.definition.n, 0);
+}
+END_TEST
+
 /* The word at each place of texts of each length, and what only looks like it. */
 START_TEST(word_is_found_anywhere)
 {
@@ -367,6 +416,8 @@ main(void)
 	tcase_add_test(tc, long_errors_are_cut);
 	tcase_add_test(tc, candidates_have_a_bound);
 	tcase_add_test(tc, depth_has_a_bound);
+	tcase_add_test(tc, results_have_a_bound);
+	tcase_add_test(tc, definitions_have_a_bound);
 	tcase_add_test(tc, bytes_have_a_bound);
 	tcase_add_test(tc, word_is_found_anywhere);
 	ADD_TABLE(tc, no_memory_no_label, short_of);

@@ -60,8 +60,8 @@ START_TEST(texts_fit)
 	ck_assert_str_eq(pattern_text(p), matches[_i].pattern);
 	ck_assert(pattern_is_anchored(p) == matches[_i].anchored);
 	for (int i = 0; i < 2; i++)
-		ck_assert(
-		    pattern_matches(p, matches[_i].s, matches[_i].n) == matches[_i].fits);
+		ck_assert(pattern_matches(p, matches[_i].s, matches[_i].n,
+			      &(size_t){PATTERN_STEPS}) == matches[_i].fits);
 	pattern_free(p);
 }
 END_TEST
@@ -134,7 +134,7 @@ START_TEST(no_text_makes_it_run_for_long)
 	s[n - 1] = '!';
 	held = mem_in_use();
 	before = clock_now_ms();
-	ck_assert(!pattern_matches(p, s, n));
+	ck_assert(!pattern_matches(p, s, n, &(size_t){PATTERN_STEPS}));
 	took = clock_now_ms() - before;
 	/* Mostly below a tenth of a second; a busy machine with sanitizers is slower. */
 	ck_assert_uint_lt(took, 5000);
@@ -153,15 +153,39 @@ START_TEST(long_texts_are_searched)
 	struct pattern *q = pattern_new("[a-z]{1,}[0-9]?", true, NULL);
 
 	memset(s, 'a', n);
-	ck_assert(!pattern_matches(p, s, n));
+	ck_assert(!pattern_matches(p, s, n, &(size_t){PATTERN_STEPS}));
 	memcpy(s + n - 8, "needle 7", 8);
-	ck_assert(pattern_matches(p, s, n));
+	ck_assert(pattern_matches(p, s, n, &(size_t){PATTERN_STEPS}));
 	memset(s, 'a', n);
 	s[999999] = '0';
-	ck_assert(pattern_matches(q, s, 1000000));
+	ck_assert(pattern_matches(q, s, 1000000, &(size_t){PATTERN_STEPS}));
 	pattern_free(p);
 	pattern_free(q);
 	mem_free(s);
+}
+END_TEST
+
+/* One message has one number of steps, whatever it is asked. */
+START_TEST(steps_are_shared)
+{
+	struct pattern *p = pattern_new("(a+)+", true, NULL);
+	struct pattern *plain = pattern_new("a", true, NULL);
+	size_t steps = PATTERN_STEPS;
+
+	ck_assert(pattern_matches(plain, "a", 1, &steps));
+	ck_assert_uint_lt(steps, PATTERN_STEPS);
+	ck_assert_uint_gt(steps, PATTERN_STEPS - 100);
+	ck_assert(
+	    !pattern_matches(p, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!", 37, &steps));
+	ck_assert_uint_eq(steps, 0);
+	ck_assert(!pattern_matches(plain, "a", 1, &steps));
+	ck_assert_uint_eq(steps, 0);
+	/* Beginning takes some too. */
+	for (steps = PATTERN_STEPS; pattern_matches(plain, "a", 1, &steps);)
+		continue;
+	ck_assert_uint_eq(steps, 0);
+	pattern_free(plain);
+	pattern_free(p);
 }
 END_TEST
 
@@ -180,5 +204,6 @@ main(void)
 	tcase_add_loop_test(
 	    tc, no_text_makes_it_run_for_long, 0, (int)(sizeof(slow) / sizeof(slow[0])));
 	tcase_add_test(tc, long_texts_are_searched);
+	tcase_add_test(tc, steps_are_shared);
 	return run_suite(suite_create("pattern"), tc);
 }

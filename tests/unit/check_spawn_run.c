@@ -240,6 +240,30 @@ START_TEST(test_cancel)
 }
 END_TEST
 
+/* It is told when all of the group are gone, and may be given up until then. */
+START_TEST(test_an_early_end)
+{
+	struct run *r = run_begin_in_temp(
+	    "trap '' TERM; echo $$; sleep 1000 & : >up; while :; do sleep 1; done", 20);
+
+	wanted_ends = 1;
+	run_end_early(r);
+	run_end_early(r);
+	wait_until(all_have_ended);
+	ck_assert_int_eq(seen[0].n, 1);
+	ck_assert_int_eq(seen[0].how, RUN_CANCELLED);
+	ck_assert_uint_eq(seen[0].out.len, 0);
+	wait_until(no_child_left);
+	ck_assert_int_eq(unlink(temp_path(&temp, "up")), 0);
+	seen_reset();
+	r = run_begin_in_temp("trap '' TERM; : >up; while :; do sleep 1; done", 20);
+	run_end_early(r);
+	run_cancel(r);
+	wait_until(no_child_left);
+	ck_assert_int_eq(seen[0].n, 0);
+}
+END_TEST
+
 /* The first of the group goes at once; the others have their time. */
 START_TEST(test_cancel_is_gentle)
 {
@@ -473,6 +497,7 @@ main(void)
 	tcase_add_loop_test(tc, test_timeout_of_the_obedient, 0, 3);
 	tcase_add_loop_test(tc, test_lingering_child, 0, 3);
 	tcase_add_test(tc, test_cancel);
+	tcase_add_test(tc, test_an_early_end);
 	tcase_add_test(tc, test_cancel_is_gentle);
 	tcase_add_test(tc, test_cancel_inside_end);
 	tcase_add_test(tc, test_end_of_the_spawner);

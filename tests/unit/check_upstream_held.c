@@ -242,8 +242,7 @@ START_TEST(refused_greeting_fails_the_held)
 	uowner_refuse(o, 1, "-32603");
 	ck_assert_uint_eq(c.done, 0);
 	uowner_die(o);
-	check_failed(&c, MV_PROTOCOL,
-	    "refused initialize: \"{\\\"code\\\":-32603,\\\"message\\\":\\\"m\\\"}\"");
+	check_failed(&c, MV_PROTOCOL, "refused initialize");
 	uowner_free(o);
 }
 END_TEST

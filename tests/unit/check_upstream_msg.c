@@ -15,13 +15,14 @@
 #define PING(id)   "{\"jsonrpc\":\"2.0\",\"id\":" id ",\"method\":\"ping\"}"
 #define ASK(id, m) "{\"jsonrpc\":\"2.0\",\"id\":" id ",\"method\":\"" m "\"}"
 #define PONG(id)   "{\"jsonrpc\":\"2.0\",\"id\":" id ",\"result\":{}}"
-#define NO_METHOD(id)                                                                    \
+#define NO_METHOD(id, name)                                                              \
 	"{\"jsonrpc\":\"2.0\",\"id\":" id                                                \
-	",\"error\":{\"code\":-32601,\"message\":\"Method not found\"}}"
+	",\"error\":{\"code\":-32601,\"message\":\"Method not found: " name              \
+	". Retrying unchanged will fail.\"}}"
 #define NOT_DECLARED(id)                                                                 \
 	"{\"jsonrpc\":\"2.0\",\"id\":" id                                                \
 	",\"error\":{\"code\":-32601,\"message\":\"Method not found: this client did "   \
-	"not declare the capability\"}}"
+	"not declare the capability; a retry will not help\"}}"
 #define IS_LEGACY  "{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{}}"
 #define ANSWER(id) "{\"jsonrpc\":\"2.0\",\"id\":" id ",\"result\":{}}"
 #define PROGRESS(id)                                                                     \
@@ -50,11 +51,14 @@ START_TEST(requests)
 	    {PING("1"), PONG("1"), NULL},
 	    {PING("\"a\\u0062\""), PONG("\"a\\u0062\""), NULL},
 	    {PING("-0"), PONG("-0"), NULL},
-	    {ASK("7", "sampling/createMessage"), NO_METHOD("7"), NOT_DECLARED("7")},
-	    {ASK("\"x\"", "roots/list"), NO_METHOD("\"x\""), NOT_DECLARED("\"x\"")},
-	    {ASK("2", "elicitation/create"), NO_METHOD("2"), NOT_DECLARED("2")},
-	    {ASK("2", "tools/list"), NO_METHOD("2"), NULL},
-	    {ASK("2", "no\\nmethod"), NO_METHOD("2"), NULL},
+	    {ASK("7", "sampling/createMessage"), NO_METHOD("7", "sampling/createMessage"),
+		NOT_DECLARED("7")},
+	    {ASK("\"x\"", "roots/list"), NO_METHOD("\"x\"", "roots/list"),
+		NOT_DECLARED("\"x\"")},
+	    {ASK("2", "elicitation/create"), NO_METHOD("2", "elicitation/create"),
+		NOT_DECLARED("2")},
+	    {ASK("2", "tools/list"), NO_METHOD("2", "tools/list"), NULL},
+	    {ASK("2", "no\\nmethod"), NO_METHOD("2", "no\\\\nmethod"), NULL},
 	};
 	struct uowner *o = uowner_new(ERA_LEGACY);
 

@@ -122,7 +122,7 @@ START_TEST(not_before_it_is_ready)
 	uowner_start(o);
 	(void)uowner_heard_request("initialize");
 	uowner_say(o, "%s", ELICIT("7"));
-	uowner_heard(NO_METHOD("7"));
+	uowner_heard(NO_METHOD("7", "elicitation/create"));
 	ck_assert_uint_eq(o->asked, 0);
 	uowner_free(o);
 }
@@ -136,7 +136,7 @@ START_TEST(not_a_modern_one)
 	upstream_set_client_caps(o->u, ALL);
 	uowner_be_modern(o, "{}");
 	uowner_say(o, "%s", ELICIT("7"));
-	uowner_heard(NO_METHOD("7"));
+	uowner_heard(NO_METHOD("7", "elicitation/create"));
 	upstream_tell_roots_changed(o->u);
 	uowner_heard_nothing();
 	uowner_free(o);
@@ -211,8 +211,9 @@ START_TEST(each_ends_by_itself)
 	}
 	answer(q[1], "error", "{\"code\":1,\"message\":\"\"}");
 	uowner_heard(ANSWERED("1", "\"error\":{\"code\":1,\"message\":\"\"}"));
-	question_refuse(q[2], -7, "no");
-	uowner_heard(ANSWERED("2", "\"error\":{\"code\":-7,\"message\":\"no\"}"));
+	question_refuse(q[2], WORDING_ASK_NO_CALL);
+	uowner_heard(ANSWERED("2", "\"error\":{\"code\":-32603,\"message\":\"There is no "
+				   "call to ask it for; a retry will not help\"}"));
 	answer(q[0], "result", "{}");
 	uowner_heard(ANSWERED("0", "\"result\":{}"));
 	uowner_free(o);

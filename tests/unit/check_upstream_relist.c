@@ -221,6 +221,28 @@ START_TEST(stale_is_asked_for_on_use)
 }
 END_TEST
 
+/* A tool was not there: at once, but not as often as somebody calls it. */
+START_TEST(doubted)
+{
+	struct uowner *o = owner_with_tools(ONE_TOOL);
+
+	upstream_doubt_list(o->u, LIST_TOOLS);
+	uowner_heard_nothing(); /* it has just come */
+	fake_loop_advance(o->loop, 10000);
+	upstream_doubt_list(o->u, LIST_TOOLS);
+	upstream_doubt_list(o->u, LIST_TOOLS);
+	upstream_doubt_list(o->u, LIST_PROMPTS);
+	uowner_answer(o, uowner_heard_request("tools/list"), ONE_TOOL);
+	fake_loop_advance(o->loop, 9999);
+	upstream_doubt_list(o->u, LIST_TOOLS);
+	uowner_heard_nothing();
+	fake_loop_advance(o->loop, 1);
+	upstream_doubt_list(o->u, LIST_TOOLS);
+	uowner_answer(o, uowner_heard_request("tools/list"), ONE_TOOL);
+	uowner_free(o);
+}
+END_TEST
+
 /* ---- restarts ---- */
 
 START_TEST(lists_are_kept_while_it_is_down)
@@ -269,6 +291,7 @@ add_tests(TCase *tc)
 	tcase_add_loop_test(tc, ttl_expires, 0, 3);
 	tcase_add_test(tc, ttl_runs_anew_after_a_failure);
 	tcase_add_test(tc, stale_is_asked_for_on_use);
+	tcase_add_test(tc, doubted);
 	tcase_add_test(tc, lists_are_kept_while_it_is_down);
 	tcase_add_test(tc, list_goes_with_its_capability);
 }

@@ -61,6 +61,10 @@ START_TEST(credentials_are_refused)
 	    "scheme=\"Basic\"",
 	    statuses[_i]);
 	ck_assert_str_eq(upstream_reason(o->u), reason);
+	/* What the header says is for the operator. */
+	(void)snprintf(reason, sizeof(reason),
+	    "tools.example:7001 refused our credentials: status %d", statuses[_i]);
+	ck_assert_str_eq(upstream_told(o->u), reason);
 	ck_assert(uowner_log_has(o, "parked"));
 	ck_assert(!uowner_log_has(o, "Bearer old"));
 	o->log_len = 0;

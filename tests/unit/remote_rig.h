@@ -27,6 +27,7 @@ remote_conf(void)
 {
 	struct upstream_conf *c = upstream_conf_new("alpha");
 
+	c->kind = KIND_HTTP;
 	c->url = mem_xstrdup(URL);
 	c->restart_limit = 3;
 	return c;

@@ -253,6 +253,12 @@ upstream_reason(const struct upstream *u)
 	return u->reason;
 }
 
+const char *
+upstream_told(const struct upstream *u)
+{
+	return u->reason;
+}
+
 /* ---- requests ---- */
 
 static char *
@@ -270,6 +276,7 @@ fake_transmit(struct upstream *u, struct upstream_req *r, const struct upstream_
 	struct buf b;
 	int n = 0;
 
+	r->is_sent = true;
 	u->sent = mem_xrealloc(u->sent, (u->n_sent + 1) * sizeof(*u->sent));
 	s = &u->sent[u->n_sent++];
 	*s = (struct fake_sent){.r = r, .method = c->method, .level = c->level};
@@ -344,6 +351,7 @@ upstream_send(struct upstream *u, struct upstream_req *r, const struct upstream_
 	ck_assert_ptr_nonnull(r->cb);
 	r->level = c->level;
 	r->is_call = true;
+	r->is_sent = false;
 	if (err != MV_OK)
 		return err;
 	u->stats.calls++;
@@ -430,6 +438,25 @@ upstream_note_busy(struct upstream *u)
 }
 
 void
+upstream_note_answer(struct upstream *u, const struct outcome *o)
+{
+	u->stats.labels[o->label->reason]++;
+	u->stats.answers[o->answer]++;
+}
+
+uint64_t
+upstream_generation(const struct upstream *u)
+{
+	return u->generation;
+}
+
+uint64_t
+upstream_refusals(const struct upstream *u)
+{
+	return u->n_refused;
+}
+
+void
 upstream_each_req(
     struct upstream *u, bool (*fn)(struct upstream_req *r, void *arg), void *arg)
 {
@@ -484,4 +511,16 @@ void
 upstream_refresh_stale(struct upstream *u, enum list_kind kind)
 {
 	u->refreshes[kind]++;
+}
+
+void
+upstream_doubt_list(struct upstream *u, enum list_kind kind)
+{
+	u->doubts[kind]++;
+}
+
+unsigned
+fake_upstream_doubts(const struct upstream *u, enum list_kind kind)
+{
+	return u->doubts[kind];
 }

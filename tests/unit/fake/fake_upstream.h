@@ -54,6 +54,7 @@ const struct fake_sent *fake_upstream_sent(const struct upstream *u, size_t i);
 const struct fake_sent *fake_upstream_last(const struct upstream *u); /* there is one */
 enum mcp_level fake_upstream_level(const struct upstream *u);
 unsigned fake_upstream_refreshes(const struct upstream *u, enum list_kind kind);
+unsigned fake_upstream_doubts(const struct upstream *u, enum list_kind kind);
 unsigned fake_upstream_starts(const struct upstream *u);
 unsigned fake_upstream_wakes(const struct upstream *u);
 unsigned fake_upstream_restarts(const struct upstream *u);

@@ -9,12 +9,17 @@
  */
 #include "fake/fake_upstream_owner.h"
 
+#include "upstream_ops_priv.h"
+
 #include "mcpvisor/mem.h"
 
 #include <check.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+/* Kinds that make their tools themselves: of suites of their own, which have no fakes. */
+const struct kind_ops kind_graphql, kind_exec, kind_shell;
 
 static const struct child_ladder hurry = {
     .term_ms = 200, .kill_ms = 500, .drain_ms = 100};

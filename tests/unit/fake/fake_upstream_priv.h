@@ -26,9 +26,10 @@ struct upstream {
 	struct fake_sent *sent;
 	size_t n_sent, n_calls;
 	enum mcp_level level;
-	unsigned refreshes[LIST_MAX], starts, stops, watched;
+	unsigned refreshes[LIST_MAX], doubts[LIST_MAX], starts, stops, watched;
 	unsigned wakes, restarts, confs, holds;
 	struct upstream_stats stats;
+	uint64_t generation, n_refused;
 	struct deferred idle;
 	struct child_ladder ladder;
 	struct upstream_watch *watches;
