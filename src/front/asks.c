@@ -96,7 +96,7 @@ ask_drop(struct ask *a)
 
 /* a ends without an answer, and whoever asked is told. */
 static void
-ask_lose(struct ask *a, const char *why)
+ask_lose(struct ask *a, enum wording why)
 {
 	const struct ask_ops *ops = a->ops;
 	void *arg = a->arg;
@@ -131,8 +131,7 @@ client_on_ask_timer(void *arg)
 			a = a->next;
 			continue;
 		}
-		ask_lose(a, a->is_sent ? "The client gave no answer in time"
-				       : "The client has no stream to be asked on");
+		ask_lose(a, a->is_sent ? WORDING_ASK_SILENT : WORDING_ASK_NO_STREAM);
 		a = c->asks;
 	}
 	asks_arm(c);
@@ -313,7 +312,7 @@ request_lose_asks(struct request *r, bool lose)
 		struct ask *next = a->next;
 
 		if (a->r == r && lose) {
-			ask_lose(a, "The client has cancelled the request");
+			ask_lose(a, WORDING_ASK_CANCELLED);
 			next = r->c->asks;
 		} else if (a->r == r) {
 			a->r = NULL;
@@ -326,13 +325,11 @@ void
 client_lose_asks(struct client *c)
 {
 	while (c->asks != NULL)
-		ask_lose(c->asks, "The client has gone");
+		ask_lose(c->asks, WORDING_ASK_GONE);
 	asks_arm(c);
 }
 
 /* ---- questions of legacy upstreams ---- */
-
-enum { RPC_NO_METHOD = -32601, RPC_INTERNAL = -32603 };
 
 static void
 asked_on_answer(void *arg, const struct link_msg *m)
@@ -347,9 +344,9 @@ asked_on_answer(void *arg, const struct link_msg *m)
 }
 
 static void
-asked_on_lost(void *arg, const char *why)
+asked_on_lost(void *arg, enum wording why)
 {
-	question_refuse(arg, RPC_INTERNAL, why);
+	question_refuse(arg, why);
 }
 
 static void
@@ -401,8 +398,7 @@ client_take_question(struct client *c, struct request *r, struct question *q)
 	struct buf b;
 
 	if (!client_can_be_asked(c, q->method, what.params)) {
-		question_refuse(q, RPC_NO_METHOD,
-		    "Method not found: this client did not declare the capability");
+		question_refuse(q, WORDING_ASK_UNDECLARED);
 		return;
 	}
 	if (json_string_is(json_member(what.params, "mode"), "url"))
@@ -414,8 +410,7 @@ client_take_question(struct client *c, struct request *r, struct question *q)
 	a = client_ask(c, r, &what, &asked_ops, q);
 	buf_fini(&b);
 	if (a == NULL) {
-		question_refuse(
-		    q, RPC_INTERNAL, "The client has too many open questions");
+		question_refuse(q, WORDING_ASK_TOO_MANY);
 		return;
 	}
 	q->cb = &asked_cb;

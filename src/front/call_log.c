@@ -14,6 +14,8 @@
 #include "mcpvisor/clock.h"
 #include "mcpvisor/log.h"
 #include "mcpvisor/metrics.h"
+#include "mcpvisor/trace_context.h"
+#include "mcpvisor/utf8.h"
 
 #include <string.h>
 
@@ -109,22 +111,11 @@ text_is_plain(const char *p, size_t n)
 	return true;
 }
 
-/* At most max bytes of it, at the end of a character. */
-static size_t
-text_cut(const char *p, size_t n, size_t max)
-{
-	if (n <= max)
-		return n;
-	for (n = max; n > 0 && ((unsigned char)p[n] & 0xc0) == 0x80; n--)
-		;
-	return n;
-}
-
 /* In quotes. */
 static void
 line_put_text(struct line *l, const char *p, size_t n, size_t max)
 {
-	size_t m = text_cut(p, n, max);
+	size_t m = utf8_cut(p, n, max);
 
 	if (text_is_plain(p, m)) {
 		line_put(l, "\"", 1);
@@ -244,17 +235,58 @@ put_err_src(struct line *l, const struct entry *x)
 
 	if (fine || e->ending == CALL_END_CANCELLED)
 		line_put(l, "-", 1);
+	else if (e->label != NULL && e->label->reason == LABEL_ERROR)
+		line_put_str(l, "graphql");
+	else if (e->label != NULL && e->label->rule != 0)
+		line_put_str(l, "rule");
 	else
 		line_put_str(l, failures[e->err].is_ours ? "proxy" : "upstream");
 }
+
+static const char *const answers[] = {
+#define X(id, name) [ANSWER_##id] = (name),
+    OUTCOME_ANSWERS(X)
+#undef X
+};
 
 static void
 put_ans(struct line *l, const struct entry *x)
 {
 	if (x->e->ending == CALL_END_RETURNED)
-		line_put_str(l, x->e->is_err ? "none" : "unknown");
+		line_put_str(l, x->e->is_err ? "none" : answers[x->e->answer]);
 	else
 		line_put(l, "-", 1);
+}
+
+/* Whether anything was found in a result. */
+static bool
+label_is_telling(const struct label *label)
+{
+	static const bool says_nothing[LABEL_REASON_MAX] = {[LABEL_NONE] = true,
+	    [LABEL_OFF] = true,
+	    [LABEL_NOT_COMPLETE] = true,
+	    [LABEL_UPSTREAM_ERROR] = true};
+
+	return label != NULL && !says_nothing[label->reason];
+}
+
+static void
+put_label(struct line *l, const struct label *label)
+{
+	line_put_str(l, " gql=");
+	line_put_str(l, label_reason_text(label->reason));
+	if (label->n_errors > 0) {
+		line_put_str(l, " gql_n=");
+		line_put_u64(l, label->n_errors);
+	}
+	if (label->code[0] != '\0') {
+		line_put_str(l, " gql_code=");
+		line_put_text(l, label->code, strlen(label->code), LABEL_TEXT_BYTES);
+	}
+	if (label->path[0] != '\0') {
+		line_put_str(l, " gql_path=");
+		line_put_text(l, label->path, strlen(label->path), LABEL_TEXT_BYTES);
+	}
 }
 
 static void
@@ -290,8 +322,11 @@ put_trace(struct line *l, const struct entry *x)
 		line_put(l, "-", 1);
 }
 
+/* A copy of a fixed length is a matter of two instructions. */
+#define KEY_BYTES 16
+
 static const struct {
-	const char *key; /* with what comes before and after it */
+	char key[KEY_BYTES]; /* with what comes before and after it */
 	uint8_t len;
 	void (*put)(struct line *l, const struct entry *x);
 } fields[] = {
@@ -324,9 +359,14 @@ call_log_write(const struct entry *x)
 
 	l.n = 0;
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
-		line_put(&l, fields[i].key, fields[i].len);
+		if (sizeof(l.text) - l.n >= KEY_BYTES) {
+			memcpy(l.text + l.n, fields[i].key, KEY_BYTES);
+			l.n += fields[i].len;
+		}
 		fields[i].put(&l, x);
 	}
+	if (label_is_telling(x->e->label))
+		put_label(&l, x->e->label);
 	LOG_INFO(MODULE, "done", "%.*s", (int)l.n, l.text);
 }
 
@@ -339,44 +379,10 @@ log_client_set(struct log_client *lc, struct jtext info)
 	buf_init(&b, CAP_CLIENT_INFO_BYTES);
 	if (json_string_decode(json_member(info, "name"), &b) && b.err == MV_OK &&
 	    b.len > 0) {
-		lc->n = (uint8_t)text_cut(b.data, b.len, LOG_CLIENT_BYTES);
+		lc->n = (uint8_t)utf8_cut(b.data, b.len, LOG_CLIENT_BYTES);
 		memcpy(lc->text, b.data, lc->n);
 	}
 	buf_fini(&b);
-}
-
-static bool
-is_hex(char c)
-{
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-}
-
-/* The trace-id of a well-formed traceparent. Spec: W3C Trace Context, traceparent Header
- * Field Values. */
-static bool
-trace_id_take(struct jtext t, char out[TRACE_ID_BYTES])
-{
-	static const char form[] =
-	    "\"vv-tttttttttttttttttttttttttttttttt-pppppppppppppppp-"
-	    "ff";
-	enum { VERSION = 1, TRACE = 4, PARENT = 37, LEN = sizeof(form) - 1 };
-	char text[LEN + 1];
-
-	/* Later versions may go on after another dash. */
-	if (t.n < LEN + 1 || jtext_type(t) != '"' ||
-	    (t.n > LEN + 1 && (memcmp(t.p + VERSION, "00", 2) == 0 || t.p[LEN] != '-')))
-		return false;
-	memcpy(text, t.p, LEN);
-	text[LEN] = '\0';
-	for (size_t i = VERSION; i < LEN; i++)
-		if (form[i] == '-' ? text[i] != '-' : !is_hex(text[i]))
-			return false;
-	if (memcmp(text + VERSION, "ff", 2) == 0 ||
-	    strspn(text + TRACE, "0") == TRACE_ID_BYTES ||
-	    strspn(text + PARENT, "0") == 16)
-		return false;
-	memcpy(out, text + TRACE, TRACE_ID_BYTES);
-	return true;
 }
 
 void
@@ -395,7 +401,7 @@ call_log_begin(struct request *r, const struct link_msg *m)
 		log_client_set(&r->log_client, info);
 	else
 		r->log_client = r->c->session.log_client;
-	note->has_trace = trace_id_take(
+	note->has_trace = trace_context_id(
 	    jtext_of(m->base, m->json->slot[JSON_M_TRACEPARENT]), r->trace_id);
 }
 

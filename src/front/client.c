@@ -156,8 +156,7 @@ request_new(struct client *c, const struct link_msg *m, const struct front_era *
 
 	if (!c->is_shared && request_find_hashed(c, m->env.id, hash) != NULL) {
 		buf_reset(&c->scratch);
-		wording_put_error(&c->scratch, -32600,
-		    "Invalid request: the id is that of a request still in flight");
+		wording_put(&c->scratch, WORDING_ID_IN_FLIGHT, (struct jtext){NULL, 0});
 		client_reply_error(c, m->env.id, 400, &c->scratch);
 		return NULL;
 	}
@@ -455,6 +454,7 @@ client_finish(struct client *c)
 		call_look(&r->call); /* the log names its upstream */
 		call_cancel(&r->call, NULL);
 		buf_reset(&c->scratch);
+		f.has_acted = request_may_have_acted(r, f.err);
 		wording_put_failure(&c->scratch, &f);
 		call_log_failed(r, f.err, (struct jtext){NULL, 0}, c->scratch.len);
 		request_reply_buf(r, "error", &c->scratch);

@@ -17,7 +17,7 @@ struct ask_ops {
 	/* A response, of either kind; the ask is over. */
 	void (*on_answer)(void *arg, const struct link_msg *m);
 	/* There will be none, for the reason given; the ask is over. */
-	void (*on_lost)(void *arg, const char *why);
+	void (*on_lost)(void *arg, enum wording why);
 	void (*on_progress)(void *arg, const struct link_msg *m); /* may be NULL */
 };
 struct ask {

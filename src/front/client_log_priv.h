@@ -24,6 +24,8 @@ struct call_end {
 	enum mv_err err; /* why there is no answer of an upstream; MV_OK: there is */
 	int64_t code;	 /* of the upstream's error; 0: it gave a result */
 	bool is_err;	 /* its result has isError true */
+	enum outcome_answer answer;
+	const struct label *label; /* of its result; NULL: it was not looked at */
 	size_t out;	 /* bytes of the value of result or error as it is sent */
 	size_t added;	 /* of them: that were put into the upstream's */
 };

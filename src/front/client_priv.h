@@ -8,11 +8,12 @@
 #include "mcpvisor/idmap.h"
 #include "mcpvisor/loop.h"
 #include "mcpvisor/mac.h"
+#include "mcpvisor/trace_context.h"
+#include "mcpvisor/wording.h"
 
 #define CLIENT_MAGIC	   0x636c6965u
 #define REQUEST_TEXT_BYTES 80
 #define REQUEST_POOL	   64
-#define TRACE_ID_BYTES	   32 /* hexadecimal, as it is written */
 #define LOG_CLIENT_BYTES   64 /* of a client's name */
 
 /* A client's name for the log: decoded, cut, not yet escaped. */
@@ -92,6 +93,9 @@ struct front_era {
 };
 /* An elicitation as a request of 2026-07-28, which has no id for it. */
 void front_put_elicitation(struct buf *out, struct jtext params);
+/* map_error of -32601, in both eras. */
+const char *front_map_no_method(
+    const struct request *r, const struct outcome *o, struct buf *out);
 /* The status that an error's code has over HTTP. */
 int front_status_of(const struct front_era *era, int64_t code);
 extern const struct front_era front_legacy, front_modern;
@@ -179,8 +183,13 @@ void request_write(
 void request_reply_status(
     struct request *r, int status, const char *member, const struct iovec *body, int n);
 void request_reply_buf(struct request *r, const char *member, const struct buf *body);
-/* {"code","message"} and end. */
-void request_fail(struct request *r, int code, const char *message);
+/* The tool that r calls, as its client is shown it; absent: there is none. */
+struct jtext request_definition(const struct request *r);
+/* Whether r calls a tool that changes something, and it may have done so though the call
+ * has failed. */
+bool request_may_have_acted(const struct request *r, enum mv_err err);
+/* {"code","message"} and end. value is what the client sent there, or absent. */
+void request_fail(struct request *r, enum wording w, struct jtext value);
 /* An error that no request of ours carries. id may be absent. */
 void client_reply_error(
     struct client *c, struct jtext id, int status, const struct buf *error);

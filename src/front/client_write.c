@@ -22,11 +22,9 @@
 #define BATCH_ERROR_BYTES (CAP_ID_BYTES + 128)
 
 /* An iovec has no const. */
-static char too_large_text[] =
-    "{\"code\":-32603,\"message\":\"The answer is too large\"}";
+static char too_large_text[] = WORDING_ANSWER_LARGE;
 static const struct iovec too_large = {too_large_text, sizeof(too_large_text) - 1};
-static char no_memory_text[] = "{\"code\":-32603,\"message\":\"out of memory\","
-			       "\"data\":{\"reason\":\"no_memory\",\"retryable\":true}}";
+static char no_memory_text[] = WORDING_NO_MEMORY;
 static const struct iovec no_memory = {no_memory_text, sizeof(no_memory_text) - 1};
 
 void
@@ -204,12 +202,12 @@ request_reply_buf(struct request *r, const char *member, const struct buf *body)
 }
 
 void
-request_fail(struct request *r, int code, const char *message)
+request_fail(struct request *r, enum wording w, struct jtext value)
 {
 	struct buf *out = &r->c->scratch;
 
 	buf_reset(out);
-	wording_put_error(out, code, message);
+	wording_put(out, w, value);
 	request_reply_buf(r, "error", out);
 }
 

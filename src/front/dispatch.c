@@ -18,6 +18,8 @@
 
 #include <string.h>
 
+static const struct jtext no_value = {NULL, 0};
+
 typedef void handler_fn(struct request *r, const struct link_msg *m);
 
 /* One row a request method; eras are the method table's business. */
@@ -78,8 +80,7 @@ dispatch_check_modern(
 
 	if (c->batch != NULL) {
 		/* A revision without batches has none inside another's either. */
-		wording_put_error(
-		    out, -32600, "Invalid request: 2026-07-28 has no batches");
+		wording_put(out, WORDING_BATCH_MODERN, no_value);
 		return 400;
 	}
 	if (!front_modern_check_meta(m, out))
@@ -96,29 +97,25 @@ dispatch_check_method(struct client *c, const struct link_msg *m, enum method me
     bool modern, struct buf *out)
 {
 	struct jtext token = jtext_of(m->base, m->json->slot[JSON_M_PROGRESS_TOKEN]);
+	struct jtext name = wording_inside(m->env.method);
 
 	if (handlers[method] == NULL || !method_is_in_era(method, modern)) {
-		wording_put_error(out, -32601,
-		    method == METHOD_INITIALIZE ? "Method not found: initialize belongs "
-						  "to earlier revisions; this "
-						  "request is one of 2026-07-28"
-						: "Method not found");
+		if (method == METHOD_INITIALIZE)
+			wording_put(out, WORDING_METHOD_OF_BEFORE, no_value);
+		else
+			wording_put(out, WORDING_NO_METHOD, name);
 		return modern ? 404 : 200;
 	}
 	if (token.n != 0 && !json_is_id(token)) {
-		wording_put_error(out, -32602,
-		    "Invalid params: _meta.progressToken must be a string or an integer");
+		wording_put(out, WORDING_META_TOKEN, token);
 		return 400;
 	}
 	if (method == METHOD_INITIALIZE && c->batch != NULL) {
-		wording_put_error(out, -32600,
-		    "Invalid request: initialize must not be part of a batch");
+		wording_put(out, WORDING_BATCH_INITIALIZE, no_value);
 		return 400;
 	}
 	if (c->is_shared && !modern && needs_session[method]) {
-		wording_put_error(out, -32600,
-		    "Invalid request: this method needs a session; send initialize "
-		    "first");
+		wording_put(out, WORDING_NEEDS_SESSION, name);
 		return 400;
 	}
 	return 0;

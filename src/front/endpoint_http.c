@@ -49,17 +49,16 @@ call_join_session(struct http_call *k, const struct http_head *h, bool required)
 
 	if (text.p == NULL) {
 		if (required)
-			http_call_refuse(k, 400, -32600,
-			    "Invalid request: the Mcp-Session-Id header is missing");
+			http_call_refuse(k, 400, WORDING_SESSION_HEADER);
 		return !required;
 	}
 	http_principal(k, principal);
 	if (!doubled)
 		status = http_session_find(k->mount, text, principal, &k->session);
 	if (status == 503)
-		http_call_refuse(k, 503, -32603, "Too many sessions: try again");
+		http_call_refuse(k, 503, WORDING_SESSIONS_FULL);
 	else if (status != 0)
-		http_call_refuse(k, 404, -32001, "Session not found: initialize anew");
+		http_call_refuse(k, 404, WORDING_SESSION_UNKNOWN);
 	else
 		k->session->calls++;
 	return status == 0;
@@ -71,9 +70,7 @@ http_call_knows_version(struct http_call *k, const struct http_head *h)
 	if (!http_call_read_version(k, h))
 		return false;
 	if (k->no_revision)
-		http_call_refuse(k, 400, -32600,
-		    "Invalid request: the MCP-Protocol-Version header names no revision "
-		    "that is spoken here");
+		http_call_refuse(k, 400, WORDING_VERSION_HEADER);
 	return !k->no_revision;
 }
 
@@ -142,7 +139,7 @@ http_call_scan(struct http_call *k, const char *body, size_t n, struct link_msg 
 	if (text != body)
 		err = text == NULL ? MV_NOMEM : link_scan(text, n, &e->json, m);
 	if (err != MV_OK)
-		http_call_refuse(k, 400, mv_err_rpc_code(err), mv_err_text(err));
+		http_call_refuse_bytes(k, err);
 	return err == MV_OK;
 }
 
@@ -159,7 +156,7 @@ call_client(struct http_call *k, const struct http_head *h, const struct link_ms
 	    method_parse(m->env.method) == METHOD_INITIALIZE) {
 		k->session = http_session_new(k->mount);
 		if (k->session == NULL) {
-			http_call_refuse(k, 503, -32603, "Too many sessions");
+			http_call_refuse(k, 503, WORDING_SESSIONS_FULL);
 			return NULL;
 		}
 		k->session->calls++;
@@ -179,8 +176,7 @@ call_post(struct http_call *k, const struct http_head *h, const char *body, size
 	if (!http_call_read_version(k, h) || !http_call_scan(k, body, n, &m))
 		return;
 	if (m.env.kind == ENVELOPE_BATCH && k->no_batches) {
-		http_call_refuse(
-		    k, 400, -32600, "Invalid request: this revision has no batches");
+		http_call_refuse(k, 400, WORDING_BATCH_REVISION);
 		return;
 	}
 	if (m.env.kind != ENVELOPE_REQUEST && !http_call_knows_version(k, h))

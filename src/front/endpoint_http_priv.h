@@ -11,6 +11,7 @@
 #include "mcpvisor/listener.h"
 #include "mcpvisor/loop.h"
 #include "mcpvisor/session_id.h"
+#include "mcpvisor/wording.h"
 
 #define ENDPOINT_MAGIC	    0x65687474u
 #define HTTP_CALL_MAGIC	    0x6863616cu
@@ -168,7 +169,9 @@ void http_call_reply(struct http_call *k, int status, const char *more, const ch
 void http_call_release(struct http_call *k);
 void http_call_queue(struct http_call *k);
 void http_call_unqueue(struct http_call *k);
-void http_call_refuse(struct http_call *k, int status, int code, const char *message);
+void http_call_refuse(struct http_call *k, int status, enum wording w);
+/* The same for what its bytes are not: 400. */
+void http_call_refuse_bytes(struct http_call *k, enum mv_err err);
 void http_call_become_stream(struct http_call *k);
 void on_commit_timer(void *arg);
 void http_calls_wait(struct endpoint_http *e); /* sets the timer for the first */

@@ -10,6 +10,18 @@
 
 #include "mcpvisor/wording.h"
 
+/* A client would take it for a method that is not there. */
+const char *
+front_map_no_method(const struct request *r, const struct outcome *o, struct buf *out)
+{
+	if (r->method != METHOD_TOOLS_CALL)
+		return NULL;
+	if (task_is_refusal(r, out))
+		return out->len > 0 ? "error" : NULL;
+	wording_put_recoded(out, o->body, -32602);
+	return "error";
+}
+
 static void
 legacy_edit_result(
     const struct request *r, const struct outcome *o, struct json_edits *ed)
@@ -31,14 +43,7 @@ legacy_map_error(
 		uri = (struct jtext){r->uri.data, r->uri.len};
 	switch (code) {
 	case -32601:
-		if (r->method != METHOD_TOOLS_CALL)
-			return NULL;
-		if (task_is_refusal(r, out))
-			return out->len > 0 ? "error" : NULL;
-		wording_put_unknown(out, r->method,
-		    (struct jtext){
-			r->call.route->quoted, r->call.route->published.n + 2});
-		return "error";
+		return front_map_no_method(r, o, out);
 	case -32002:
 		if (!read_is_prefixed(r))
 			return NULL;

@@ -7,11 +7,8 @@
  * Spec: basic/index, _meta and Error Codes; server/utilities/caching.
  */
 #include "client_priv.h"
-#include "client_task_priv.h"
 
 #include "mcpvisor/wording.h"
-
-#define META "params._meta must have io.modelcontextprotocol/"
 
 int
 front_status_of(const struct front_era *era, int64_t code)
@@ -35,14 +32,11 @@ front_modern_check_meta(const struct link_msg *m, struct buf *out)
 		enum json_slot slot;
 		char type;
 		bool required;
-		const char *text;
+		enum wording wording;
 	} rules[] = {
-	    {JSON_M_VERSION, '"', true,
-		"Invalid params: " META "protocolVersion, a string"},
-	    {JSON_M_CLIENT_CAPS, '{', true,
-		"Invalid params: " META "clientCapabilities, an object"},
-	    {JSON_M_CLIENT_INFO, '{', false,
-		"Invalid params: io.modelcontextprotocol/clientInfo must be an object"},
+	    {JSON_M_VERSION, '"', true, WORDING_META_VERSION},
+	    {JSON_M_CLIENT_CAPS, '{', true, WORDING_META_CAPABILITIES},
+	    {JSON_M_CLIENT_INFO, '{', false, WORDING_META_INFO},
 	};
 	struct jtext level = jtext_of(m->base, m->json->slot[JSON_M_LOG_LEVEL]);
 
@@ -50,15 +44,12 @@ front_modern_check_meta(const struct link_msg *m, struct buf *out)
 		struct jtext v = jtext_of(m->base, m->json->slot[rules[i].slot]);
 
 		if (v.n == 0 ? rules[i].required : jtext_type(v) != rules[i].type) {
-			wording_put_error(out, -32602, rules[i].text);
+			wording_put(out, rules[i].wording, v);
 			return false;
 		}
 	}
 	if (level.n != 0 && mcp_level_parse(level) == MCP_LV_MAX) {
-		wording_put_error(out, -32602,
-		    "Invalid params: io.modelcontextprotocol/logLevel must be debug, "
-		    "info, "
-		    "notice, warning, error, critical, alert or emergency");
+		wording_put(out, WORDING_META_LEVEL, level);
 		return false;
 	}
 	return true;
@@ -151,14 +142,14 @@ modern_map_elicitations(const struct request *r, const struct outcome *o, struct
 	struct wording_failure f = {.err = MV_PROTOCOL,
 	    .method = r->method,
 	    .upstream = upstream_name(r->call.u),
-	    .detail = "it asks for URL elicitations and names none"};
+	    .detail = wording_text(WORDING_WHY_URLS_NONE)};
 	struct json_iter it;
 	struct jtext one;
 	unsigned n = 0;
 
 	/* Others have no such result. */
 	if (!method_may_require_input(r->method)) {
-		f.detail = "it asks for input where none can be asked for";
+		f.detail = wording_text(WORDING_WHY_NOT_HERE);
 		wording_put_failure(out, &f);
 		return "error";
 	}
@@ -192,14 +183,7 @@ modern_map_error(
 
 	switch (code) {
 	case -32601:
-		if (r->method != METHOD_TOOLS_CALL)
-			return NULL;
-		if (task_is_refusal(r, out))
-			return out->len > 0 ? "error" : NULL;
-		wording_put_unknown(out, r->method,
-		    (struct jtext){
-			r->call.route->quoted, r->call.route->published.n + 2});
-		return "error";
+		return front_map_no_method(r, o, out);
 	case -32002:
 		if (r->method != METHOD_RESOURCES_READ)
 			return NULL;

@@ -16,8 +16,6 @@
 #include "mcpvisor/metrics.h"
 #include "mcpvisor/wording.h"
 
-#include <stdio.h>
-
 enum { RPC_URL_ELICITATION = -32042, RPC_PARAMS = -32602, RPC_INTERNAL = -32603 };
 
 static const struct jtext no_name = {NULL, 0};
@@ -26,11 +24,12 @@ static void
 call_on_progress(void *arg, const struct link_msg *m)
 {
 	struct request *r = arg;
-	struct json_edits ed = {.n = 0};
+	struct json_edits ed;
 	struct json_span at = m->json->slot[JSON_P_PROGRESS_TOKEN];
 	struct json_span whole = {0, (uint32_t)m->len};
 	struct iovec iov[2 * JSON_EDITS_MAX + 1];
 
+	json_edits_init(&ed);
 	/* Who gave no token wants no progress, whatever the upstream thinks. */
 	if (r->token.n == 0) {
 		metrics_add(METRIC_NOTICES_DROPPED, 1);
@@ -94,6 +93,29 @@ call_fails_as_result(const struct request *r, enum mv_err err)
 	       upstream_conf_of(r->call.u)->failure == FAILURE_TOOL_ERROR;
 }
 
+struct jtext
+request_definition(const struct request *r)
+{
+	const struct route *route = r->call.route;
+
+	if (route == NULL)
+		return (struct jtext){NULL, 0};
+	return gateway_tool_definition(r->c->g, r->c->observer.view,
+	    (struct jtext){route->quoted, route->published.n + 2});
+}
+
+bool
+request_may_have_acted(const struct request *r, enum mv_err err)
+{
+	struct jtext hints;
+
+	if (r->method != METHOD_TOOLS_CALL || !r->call.req.is_sent || err == MV_AUTH ||
+	    err == MV_SPAWN)
+		return false;
+	hints = json_member(request_definition(r), "annotations");
+	return !json_is_true(json_member(hints, "readOnlyHint"));
+}
+
 static void
 call_reply_failed(
     struct request *r, enum mv_err err, const char *detail, struct jtext name)
@@ -102,13 +124,14 @@ call_reply_failed(
 	bool as_result = call_fails_as_result(r, err);
 	struct buf *out = &r->c->scratch;
 
+	f.has_acted = request_may_have_acted(r, err);
 	if (r->call.u != NULL) {
 		f.upstream = upstream_name(r->call.u);
 		f.limit_ms = r->call.req.call_ms != 0
 				 ? r->call.req.call_ms
 				 : upstream_conf_of(r->call.u)->call_ms;
 		if (detail == NULL && (err == MV_PARKED || err == MV_BACKOFF))
-			f.detail = upstream_reason(r->call.u);
+			f.detail = upstream_told(r->call.u);
 	}
 	buf_reset(out);
 	if (as_result)
@@ -143,11 +166,9 @@ static void
 call_reply_params(struct request *r, const char *why, struct jtext name)
 {
 	struct buf *out = &r->c->scratch;
-	char text[256];
 
-	(void)snprintf(text, sizeof(text), "Invalid params: %s", why);
 	buf_reset(out);
-	wording_put_error(out, RPC_PARAMS, text);
+	wording_put_error(out, RPC_PARAMS, why);
 	call_log_failed(r, MV_PARAMS, name, out->len);
 	request_reply_buf(r, "error", out);
 }
@@ -195,16 +216,31 @@ pieces_bytes(const struct iovec *iov, int n)
 }
 
 static void
+call_edit_label(const struct label *l, struct json_edits *ed)
+{
+	for (unsigned i = 0; i < l->edits.n; i++) {
+		const struct json_edit *e = &l->edits.e[i];
+
+		json_edit_add(ed, e->off, e->len, e->put, e->put_len);
+	}
+}
+
+static void
 call_reply_result(struct request *r, const struct outcome *o)
 {
-	struct json_edits ed = {.n = 0};
+	struct json_edits ed;
 	struct iovec iov[2 * JSON_EDITS_MAX + 1];
 	struct call_end end = {.ending = CALL_END_RETURNED,
-	    .is_err = json_is_true(jtext_of(o->base, o->json->slot[JSON_IS_ERROR]))};
+	    .is_err = o->label != NULL && o->label->is_error,
+	    .answer = o->answer,
+	    .label = o->label};
 	struct buf *out = &r->c->scratch;
 	int n;
 
+	json_edits_init(&ed);
 	r->era->edit_result(r, o, &ed);
+	if (o->label != NULL)
+		call_edit_label(o->label, &ed);
 	if (task_is_in(o->json)) {
 		enum mv_err err = task_edit_result(r, o, &ed);
 
@@ -262,13 +298,14 @@ static void
 call_on_log(void *arg, const struct link_msg *m)
 {
 	struct request *r = arg;
-	struct json_edits ed = {.n = 0};
+	struct json_edits ed;
 	struct json_span whole = {0, (uint32_t)m->len};
 	struct iovec iov[2 * JSON_EDITS_MAX + 1];
 	enum mcp_level level =
 	    mcp_level_parse(jtext_of(m->base, m->json->slot[JSON_P_LEVEL]));
 	enum mcp_level wish = r->call.req.level;
 
+	json_edits_init(&ed);
 	/* A session that never set a level leaves it to the server; a modern request that
 	 * names none wants nothing. */
 	if (wish == MCP_LV_MAX && !r->era->modern)

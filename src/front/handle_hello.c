@@ -232,8 +232,7 @@ handle_initialize(struct request *r, const struct link_msg *m)
 	enum revision asked = revision_parse(version);
 
 	if (jtext_type(version) != '"' || version.n <= 2) {
-		request_fail(r, -32602,
-		    "Invalid params: protocolVersion must be a non-empty string");
+		request_fail(r, WORDING_VERSION, version);
 		return;
 	}
 	if (asked == REVISION_NONE || revision_is_modern(asked))
@@ -276,9 +275,8 @@ handle_set_level(struct request *r, const struct link_msg *m)
 	    mcp_level_parse(jtext_of(m->base, m->json->slot[JSON_P_LEVEL]));
 
 	if (level == MCP_LV_MAX) {
-		request_fail(r, -32602,
-		    "Invalid params: level must be debug, info, notice, warning, error, "
-		    "critical, alert or emergency");
+		request_fail(
+		    r, WORDING_LEVEL, jtext_of(m->base, m->json->slot[JSON_P_LEVEL]));
 		return;
 	}
 	c->session.level = level;

@@ -21,10 +21,9 @@
 #include "mcpvisor/wording.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define ROUNDS_MAX 64
-
-enum { RPC_INTERNAL = -32603 };
 
 /* One request of a round. */
 struct input_ask {
@@ -108,7 +107,7 @@ input_retry(struct input *in)
 	if (err != MV_OK) {
 		input_free(in);
 		request_fail_call(
-		    r, err, err == MV_DIED ? "it went while the client was asked" : NULL);
+		    r, err, err == MV_DIED ? wording_text(WORDING_WHY_GONE) : NULL);
 		return;
 	}
 	input_reset(in);
@@ -134,8 +133,8 @@ input_on_answer(void *arg, const struct link_msg *m)
 	static const char cancel[] = "{\"action\":\"cancel\"}";
 	struct input_ask *a = arg;
 	struct input *in = a->in;
-	char why[256];
-	struct jtext text;
+	char why[WORDING_BYTES];
+	const char *method = method_name(a->method);
 
 	if (m->env.kind == ENVELOPE_RESULT) {
 		input_take(a, jtext_of(m->base, m->json->slot[JSON_RESULT]));
@@ -147,14 +146,13 @@ input_on_answer(void *arg, const struct link_msg *m)
 		return;
 	}
 	a->ask = NULL;
-	text = jtext_of(m->base, m->json->slot[JSON_E_MESSAGE]);
-	(void)snprintf(why, sizeof(why), "the client refused %s: %.*s",
-	    method_name(a->method), text.n > 160 ? 160 : (int)text.n, text.p);
+	wording_print(why, sizeof(why), WORDING_WHY_REFUSED,
+	    (struct jtext){method, strlen(method)});
 	input_fail(in, why);
 }
 
 static void
-input_on_lost(void *arg, const char *why)
+input_on_lost(void *arg, enum wording why)
 {
 	struct input_ask *a = arg;
 	struct input *in = a->in;
@@ -166,7 +164,7 @@ input_on_lost(void *arg, const char *why)
 		input_free(in);
 		return;
 	}
-	input_fail(in, why);
+	input_fail(in, wording_text(why));
 }
 
 static const struct ask_ops input_ops = {
@@ -200,10 +198,10 @@ input_ask_one(struct input *in, struct jtext key, struct jtext request)
 	char text[64];
 
 	if (!client_can_be_asked(r->c, what.method, what.params))
-		return "it asks for input that was not offered to it";
+		return wording_text(WORDING_WHY_NOT_OFFERED);
 	a = mem_try(sizeof(*a) + key.n);
 	if (a == NULL)
-		return "out of memory";
+		return wording_text(WORDING_WHY_MEMORY);
 	*a = (struct input_ask){.in = in, .method = what.method, .key_len = key.n};
 	for (size_t i = 0; i < key.n; i++)
 		a->key[i] = key.p[i];
@@ -212,7 +210,7 @@ input_ask_one(struct input *in, struct jtext key, struct jtext request)
 	in->open++;
 	what.first = input_first(in, what.method, what.params, text, sizeof(text));
 	a->ask = client_ask(r->c, r, &what, &input_ops, a);
-	return a->ask != NULL ? NULL : "the client has too many open questions";
+	return a->ask != NULL ? NULL : wording_text(WORDING_ASK_TOO_MANY);
 }
 
 static const char *
@@ -259,13 +257,13 @@ input_begin(struct request *r, const struct outcome *o)
 	}
 	input_reset(in);
 	if (++in->rounds > ROUNDS_MAX) {
-		input_fail(in, "it asks for input again and again");
+		input_fail(in, wording_text(WORDING_WHY_AGAIN));
 		return;
 	}
 	json_put(&in->state, json_member(o->body, "requestState"));
 	why = input_ask_all(in, json_member(o->body, "inputRequests"));
 	if (why == NULL && in->open == 0 && in->asks == NULL && in->state.len == 0)
-		why = "it asks for input and does not say for which";
+		why = wording_text(WORDING_WHY_NOTHING);
 	if (why != NULL)
 		input_fail(in, why);
 	else if (in->open == 0)

@@ -79,8 +79,7 @@ handle_list(struct request *r, const struct link_msg *m)
 	struct jtext cursor = jtext_of(m->base, m->json->slot[JSON_P_CURSOR]);
 
 	if (cursor.n != 0 && jtext_type(cursor) != 'n') {
-		request_fail(
-		    r, -32602, "Invalid params: unknown cursor; the list has one page");
+		request_fail(r, WORDING_CURSOR_ONE_PAGE, cursor);
 		return;
 	}
 	r->waiter.fn = list_reply;

@@ -292,27 +292,26 @@ array_has_strings_only(struct jtext array)
 	return true;
 }
 
-/* What is wrong with a filter; NULL: nothing. */
-static const char *
-listen_filter_fault(struct jtext filter)
+/* What is wrong with a filter, and its value; WORDING_NONE: nothing. */
+static enum wording
+listen_filter_fault(struct jtext filter, struct jtext *value)
 {
 	static const char *const flags[] = {
 	    "toolsListChanged", "promptsListChanged", "resourcesListChanged"};
 	struct jtext v;
 
+	*value = filter;
 	if (jtext_type(filter) != '{')
-		return "Invalid params: notifications must be an object";
+		return WORDING_LISTEN_FILTER;
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
-		v = json_member(filter, flags[i]);
+		*value = v = json_member(filter, flags[i]);
 		if (v.n != 0 && jtext_type(v) != 't' && jtext_type(v) != 'f')
-			return "Invalid params: toolsListChanged, promptsListChanged and "
-			       "resourcesListChanged must be booleans";
+			return WORDING_LISTEN_FLAG;
 	}
-	v = json_member(filter, "resourceSubscriptions");
+	*value = v = json_member(filter, "resourceSubscriptions");
 	if (v.n != 0 && (jtext_type(v) != '[' || !array_has_strings_only(v)))
-		return "Invalid params: resourceSubscriptions must be an array of "
-		       "strings";
-	return NULL;
+		return WORDING_LISTEN_URIS;
+	return WORDING_NONE;
 }
 
 static size_t
@@ -454,25 +453,23 @@ handle_listen(struct request *r, const struct link_msg *m)
 {
 	struct client *c = r->c;
 	struct jtext filter = jtext_of(m->base, m->json->slot[JSON_P_NOTIFICATIONS]);
-	const char *fault = listen_filter_fault(filter);
-	struct jtext uris;
+	struct jtext uris, value;
+	enum wording fault = listen_filter_fault(filter, &value);
 	struct listen *l;
 
-	if (fault != NULL) {
-		request_fail(r, -32602, fault);
+	if (fault != WORDING_NONE) {
+		request_fail(r, fault, value);
 		return;
 	}
 	if (r->port != NULL && r->port->is_mute) {
-		request_fail(r, -32600,
-		    "Invalid request: subscriptions/listen is answered by an event "
-		    "stream, which the Accept header does not take");
+		request_fail(r, WORDING_LISTEN_MUTE, (struct jtext){NULL, 0});
 		return;
 	}
 	if (!task_may_listen(r, m))
 		return;
 	uris = json_member(filter, "resourceSubscriptions");
 	if (!listen_has_room(c, uris)) {
-		request_fail(r, -32603, "Too many subscriptions on this connection");
+		request_fail(r, WORDING_LISTEN_FULL, (struct jtext){NULL, 0});
 		return;
 	}
 	l = mem_xcalloc(1, sizeof(*l));

@@ -64,8 +64,7 @@ sub_reply_refused(struct request *r, enum mv_err err, struct jtext uri, const ch
 	if (err == MV_NOT_FOUND)
 		wording_put_no_resource(out, r->era->no_resource_code, uri);
 	else if (err == MV_UNSUPPORTED)
-		wording_put_error(
-		    out, -32601, "The upstream of this resource takes no subscriptions");
+		wording_put(out, WORDING_NO_SUBSCRIPTIONS, uri);
 	else
 		wording_put_failure(out, &f);
 	request_reply_buf(r, "error", out);
@@ -128,11 +127,12 @@ static void
 sub_on_updated(void *arg, const struct link_msg *m)
 {
 	struct legacy_sub *l = arg;
-	struct json_edits ed = {.n = 0};
+	struct json_edits ed;
 	struct json_span whole = {0, (uint32_t)m->len};
 	struct json_span id = m->json->slot[JSON_M_SUBSCRIPTION], cut;
 	struct iovec iov[2 * JSON_EDITS_MAX + 1];
 
+	json_edits_init(&ed);
 	/* The id of our own listen at a modern upstream means nothing to this client. */
 	if (id.len != 0) {
 		cut = json_cut(m->base, m->json->slot[JSON_P_META],
@@ -245,7 +245,7 @@ handle_subscribe(struct request *r, const struct link_msg *m)
 	struct jtext uri = jtext_of(m->base, m->json->slot[JSON_P_URI]);
 
 	if (jtext_type(uri) != '"') {
-		request_fail(r, -32602, "Invalid params: uri must be a string");
+		request_fail(r, WORDING_URI, uri);
 		return;
 	}
 	r->waiter.fn = sub_on_lists;
@@ -314,7 +314,7 @@ handle_unsubscribe(struct request *r, const struct link_msg *m)
 	uri = jtext_of(m->base, m->json->slot[JSON_P_URI]);
 	buf_init(&key, CAP_URI_BYTES);
 	if (!json_string_decode(uri, &key)) {
-		request_fail(r, -32602, "Invalid params: uri must be a string");
+		request_fail(r, WORDING_URI, uri);
 	} else {
 		sub_overtake(r->c, uri, &key);
 		sub_reply_empty(r);

@@ -22,7 +22,9 @@
 
 #define EXTENSION "io.modelcontextprotocol/tasks"
 
-enum { RPC_NO_METHOD = -32601, RPC_PARAMS = -32602, RPC_NEEDS_CAPABILITY = -32021 };
+enum { RPC_PARAMS = -32602 };
+
+static const struct jtext no_value = {NULL, 0};
 
 static bool
 session_has_tasks(const struct client *c)
@@ -54,21 +56,18 @@ task_owner_of(const struct request *r, struct buf *b)
 
 /* ---- requests about tasks ---- */
 
+/* WORDING_NONE: the extension is not declared. */
 static void
-task_reply_error(struct request *r, int status, int code, const char *message)
+task_reply_error(struct request *r, int status, enum wording w, struct jtext value)
 {
 	struct buf *out = &r->c->scratch;
 	struct iovec iov;
 
 	buf_reset(out);
-	if (code == RPC_NEEDS_CAPABILITY) {
-		buf_add_str(out,
-		    "{\"code\":-32021,\"message\":\"Tasks are for clients that declare "
-		    "the extension " EXTENSION "\",\"data\":{\"requiredCapabilities\":"
-		    "{\"extensions\":{\"" EXTENSION "\":{}}}}}");
-	} else {
-		wording_put_error(out, code, message);
-	}
+	if (w == WORDING_NONE)
+		wording_put_needs_tasks(out);
+	else
+		wording_put(out, w, value);
 	iov = (struct iovec){out->data, out->len};
 	request_reply_status(r, r->era->modern ? status : 200, "error", &iov, 1);
 }
@@ -88,10 +87,9 @@ task_check(struct request *r, const struct link_msg *m)
 	struct upstream_caps caps = gateway_caps(r->c->g, r->c->observer.view);
 
 	if (!upstream_caps_has_tasks(&caps, task_kind_of(r)))
-		task_reply_error(
-		    r, 404, RPC_NO_METHOD, "Method not found: nothing here has tasks");
+		task_reply_error(r, 404, WORDING_NO_TASKS, no_value);
 	else if (r->era->modern && !task_is_declared(m))
-		task_reply_error(r, 400, RPC_NEEDS_CAPABILITY, NULL);
+		task_reply_error(r, 400, WORDING_NONE, no_value);
 	else
 		return true;
 	return false;
@@ -107,8 +105,7 @@ handle_task(struct request *r, const struct link_msg *m)
 	if (!task_check(r, m))
 		return;
 	if (jtext_type(id) != '"') {
-		task_reply_error(
-		    r, 200, RPC_PARAMS, "Invalid params: taskId must be a string");
+		task_reply_error(r, 200, WORDING_TASK_ID, id);
 		return;
 	}
 	who = task_owner_of(r, &b);
@@ -126,7 +123,7 @@ task_may_listen(struct request *r, const struct link_msg *m)
 	if (json_member(filter, "taskIds").n == 0 || !caps.tasks_extension ||
 	    task_is_declared(m))
 		return true;
-	task_reply_error(r, 400, RPC_NEEDS_CAPABILITY, NULL);
+	task_reply_error(r, 400, WORDING_NONE, no_value);
 	return false;
 }
 
@@ -172,7 +169,7 @@ handle_task_list(struct request *r, const struct link_msg *m)
 	if (!task_check(r, m))
 		return;
 	if (!cursor_read(r, cursor, &after)) {
-		task_reply_error(r, 200, RPC_PARAMS, "Invalid params: unknown cursor");
+		task_reply_error(r, 200, WORDING_CURSOR, cursor);
 		return;
 	}
 	who = task_owner_of(r, &b);
@@ -191,7 +188,7 @@ task_wish(struct request *r)
 	r->wants_task = true;
 	if (tasks_have_room(r->c->g, &r->c->observer))
 		return true;
-	request_fail_call(r, MV_BUSY, "too many tasks of this client are open");
+	request_fail_call(r, MV_BUSY, wording_text(WORDING_WHY_TASKS_MANY));
 	return false;
 }
 
@@ -281,22 +278,18 @@ task_note_answer(struct request *r, const struct outcome *o)
 bool
 task_is_refusal(const struct request *r, struct buf *out)
 {
-	const struct route *route = r->call.route;
 	struct jtext definition;
 
 	if (r->method != METHOD_TOOLS_CALL || !upstream_caps(r->call.u)->tasks)
 		return false;
-	definition = gateway_tool_definition(r->c->g, r->c->observer.view,
-	    (struct jtext){route->quoted, route->published.n + 2});
+	definition = request_definition(r);
 	if (!r->wants_task &&
 	    !json_string_is(
 		json_member(json_member(definition, "execution"), "taskSupport"),
 		"required"))
 		return false;
 	if (task_kind_of(r) != TASKS_CORE)
-		wording_put_error(out, RPC_PARAMS,
-		    "Invalid params: this tool runs as a task of 2025-11-25 alone, which "
-		    "a client of another revision cannot ask for");
+		wording_put(out, WORDING_TASK_REVISION, no_value);
 	return true;
 }
 
@@ -329,10 +322,11 @@ struct jtext
 task_question_params(struct client *c, const struct question *q, struct buf *b)
 {
 	const struct json_span *slot = q->json.slot;
-	struct json_edits ed = {.n = 0};
+	struct json_edits ed;
 	struct iovec iov[2 * JSON_EDITS_MAX + 1];
 	int n;
 
+	json_edits_init(&ed);
 	buf_init(b, CAP_MESSAGE_BYTES);
 	if (slot[JSON_M_RELATED_TASK].len == 0)
 		return jtext_of(q->bytes, slot[JSON_PARAMS]);
@@ -351,9 +345,10 @@ task_answer_question(struct question *q, const struct link_msg *m)
 	    json_member(jtext_of(q->bytes, q->json.slot[JSON_M_RELATED_TASK]), "taskId");
 	struct jtext id =
 	    json_member(jtext_of(m->base, m->json->slot[JSON_RM_RELATED_TASK]), "taskId");
-	struct json_edits ed = {.n = 0};
+	struct json_edits ed;
 	struct iovec iov[2 * JSON_EDITS_MAX + 1];
 
+	json_edits_init(&ed);
 	if (own.n != 0 && id.n != 0)
 		json_edit_add(
 		    &ed, (uint32_t)(id.p - m->base), (uint32_t)id.n, own.p, own.n);

@@ -329,17 +329,36 @@ const struct client_port_ops http_port_ops = {
     .put_principal = port_put_principal,
 };
 
+static void
+call_reply_error(struct http_call *k, int status, const struct buf *error)
+{
+	static char head[] = "{\"jsonrpc\":\"2.0\",\"error\":";
+	static char tail[] = "}";
+	const struct iovec iov[] = {{head, sizeof(head) - 1}, {error->data, error->len},
+	    {tail, sizeof(tail) - 1}};
+
+	http_call_reply(k, status, "", "application/json", iov, 3);
+}
+
 void
-http_call_refuse(struct http_call *k, int status, int code, const char *message)
+http_call_refuse(struct http_call *k, int status, enum wording w)
 {
 	struct buf b;
-	struct iovec iov;
 
 	buf_init(&b, 4096);
-	buf_add_str(&b, "{\"jsonrpc\":\"2.0\",\"error\":");
-	wording_put_error(&b, code, message);
-	buf_add_char(&b, '}');
-	iov = (struct iovec){b.data, b.len};
-	http_call_reply(k, status, "", "application/json", &iov, 1);
+	wording_put(&b, w, (struct jtext){NULL, 0});
+	call_reply_error(k, status, &b);
+	buf_fini(&b);
+}
+
+void
+http_call_refuse_bytes(struct http_call *k, enum mv_err err)
+{
+	struct wording_failure f = {.err = err};
+	struct buf b;
+
+	buf_init(&b, 4096);
+	wording_put_failure(&b, &f);
+	call_reply_error(k, 400, &b);
 	buf_fini(&b);
 }

@@ -36,8 +36,7 @@ http_session_get(struct http_call *k, const struct http_head *h)
 	uint64_t after = 0;
 
 	if (doubled) {
-		http_call_refuse(k, 400, -32600,
-		    "Invalid request: more than one Last-Event-ID header");
+		http_call_refuse(k, 400, WORDING_EVENT_TWICE);
 		return;
 	}
 	if (id.p != NULL && !http_track_find(k->session, id, &t, &after)) {

@@ -183,15 +183,11 @@ head_refuse(struct http_call *k, int status)
 	if (status == 405)
 		http_call_reply(k, 405, head_allow(k), NULL, NULL, 0);
 	else if (status == 403)
-		http_call_refuse(k, 403, -32600,
-		    "Forbidden: this Host or Origin may not talk to this endpoint");
+		http_call_refuse(k, 403, WORDING_FORBIDDEN);
 	else if (status == 406)
-		http_call_refuse(k, 406, -32600,
-		    "Not acceptable: Accept must allow application/json or "
-		    "text/event-stream; for GET the latter");
+		http_call_refuse(k, 406, WORDING_NOT_ACCEPTABLE);
 	else if (status == 415)
-		http_call_refuse(k, 415, -32600,
-		    "Unsupported media type: Content-Type must be application/json");
+		http_call_refuse(k, 415, WORDING_MEDIA_TYPE);
 }
 
 void
@@ -236,8 +232,7 @@ http_call_read_version(struct http_call *k, const struct http_head *h)
 	if (v.p == NULL)
 		return true;
 	if (doubled) {
-		http_call_refuse(k, 400, -32600,
-		    "Invalid request: more than one MCP-Protocol-Version header");
+		http_call_refuse(k, 400, WORDING_VERSION_TWICE);
 		return false;
 	}
 	if (v.n < sizeof(quoted) - 2) {

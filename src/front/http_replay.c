@@ -261,11 +261,7 @@ http_track_send(struct http_track *t, const struct iovec *iov, int n)
 static void
 track_keep_excuse(struct http_track *t, struct jtext id)
 {
-	static const char error[] =
-	    "\"error\":{\"code\":-32603,\"message\":\"The request was carried out, but "
-	    "its "
-	    "answer was too large to be kept until its client came back\",\"data\":{"
-	    "\"reason\":\"not_kept\",\"retryable\":false}}}";
+	static const char error[] = "\"error\":" WORDING_NOT_KEPT "}";
 	struct iovec iov;
 	struct buf b;
 

@@ -47,7 +47,7 @@ sse_get(struct http_call *k)
 		http_principal(k, principal);
 	}
 	if (s == NULL || !http_session_name(s, principal)) {
-		http_call_refuse(k, 503, -32603, "Too many sessions");
+		http_call_refuse(k, 503, WORDING_SESSIONS_FULL);
 		return;
 	}
 	k->is_get = true;
@@ -98,7 +98,7 @@ sse_post(struct http_call *k, const struct http_head *h, const char *body, size_
 	http_principal(k, principal);
 	k->session = http_session_named(k->mount, text, principal);
 	if (k->session == NULL) {
-		http_call_refuse(k, 404, -32001, "Session not found: open a new stream");
+		http_call_refuse(k, 404, WORDING_SESSION_NO_STREAM);
 		return;
 	}
 	k->session->calls++;

@@ -12,47 +12,20 @@
 #include "mcp_headers_priv.h"
 
 #include "mcpvisor/param_headers.h"
+#include "mcpvisor/shown.h"
 
 #include <string.h>
 
-/* Of a value, in a message. */
-#define SHOWN_BYTES 100
-
-/* A piece of what the peer sent, cut before a character that does not fit. */
-static void
-message_show(struct buf *out, const char *p, size_t n)
-{
-	size_t shown = n;
-
-	if (n > SHOWN_BYTES) {
-		shown = SHOWN_BYTES;
-		while (shown > 0 && ((unsigned char)p[shown] & 0xc0) == 0x80)
-			shown--;
-	}
-	buf_add_char(out, '\'');
-	buf_add(out, p, shown);
-	buf_add_str(out, shown < n ? "...'" : "'");
-}
-
-static void
-message_show_json(struct buf *out, struct jtext value)
-{
-	struct buf text;
-
-	buf_init(&text, value.n * 3);
-	if (json_string_decode(value, &text))
-		message_show(out, text.data != NULL ? text.data : "", text.len);
-	else
-		message_show(out, value.p, value.n);
-	buf_fini(&text);
-}
+#define UNCHANGED ". Retrying unchanged will fail."
 
 static const char *
 message_end(struct buf *out)
 {
-	const char *text = buf_cstr(out);
+	const char *text;
 
-	return text != NULL ? text : "Header mismatch";
+	buf_add_str(out, UNCHANGED);
+	text = buf_cstr(out);
+	return text != NULL ? text : "Header mismatch" UNCHANGED;
 }
 
 static const char *
@@ -65,16 +38,20 @@ message_wrong(struct buf *out, const char *name, const char *what)
 	return message_end(out);
 }
 
+/* A header's value is never shown, nor the argument that one mirrors: they may be what
+ * nobody is to see. */
 static const char *
-message_differs(
-    struct buf *out, const char *name, struct http_text header, struct jtext body)
+message_differs(struct buf *out, const char *name, struct jtext body)
 {
+	static const char param[] = "Mcp-Param-";
+
+	if (strncmp(name, param, sizeof(param) - 1) == 0)
+		return message_wrong(
+		    out, name, "does not match the argument that it mirrors");
 	buf_add_str(out, "Header mismatch: ");
 	buf_add_str(out, name);
-	buf_add_str(out, " header value ");
-	message_show(out, header.p, header.n);
-	buf_add_str(out, " does not match body value ");
-	message_show_json(out, body);
+	buf_add_str(out, " does not match the body, which has ");
+	shown_put_spelled(out, body, SHOWN_BYTES);
 	return message_end(out);
 }
 
@@ -95,7 +72,7 @@ header_check(const struct http_head *h, const char *name, struct jtext body,
 	if (m == HEADER_SAME)
 		return NULL;
 	if (m == HEADER_DIFFERS)
-		return message_differs(out, name, header, body);
+		return message_differs(out, name, body);
 	return message_wrong(out, name, header_match_text(m));
 }
 

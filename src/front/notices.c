@@ -112,11 +112,12 @@ client_on_log(void *arg, struct upstream *u, const struct link_msg *m)
 	struct log_wish w = {
 	    .level = mcp_level_parse(jtext_of(m->base, m->json->slot[JSON_P_LEVEL])),
 	    .all = true};
-	struct json_edits ed = {.n = 0};
+	struct json_edits ed;
 	struct json_span whole = {0, (uint32_t)m->len};
 	struct iovec iov[2 * JSON_EDITS_MAX + 1];
 	bool wanted;
 
+	json_edits_init(&ed);
 	MCPVISOR_ASSERT(c->magic == CLIENT_MAGIC);
 	if (c->is_shared) {
 		wanted = false; /* its requests know nothing of each other */

@@ -28,11 +28,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NOT_DECLARED "The client that made this call did not declare the capability"
 /* Servers that have several questions ask them in one go. */
 #define COLLECT_MS 20
 
-enum { RPC_PARAMS = -32602, RPC_INTERNAL = -32603, RPC_NEEDS_CAPABILITY = -32021 };
+enum { RPC_NEEDS_CAPABILITY = -32021 };
 
 struct parked_question {
 	struct parked *p;
@@ -76,7 +75,7 @@ parked_free(struct parked *p)
 		struct question *q = p->questions->q;
 
 		question_free(p->questions);
-		question_refuse(q, RPC_INTERNAL, "Nobody waits for this call any more");
+		question_refuse(q, WORDING_ASK_OVER);
 	}
 	*p->prev = p->next;
 	if (p->next != NULL)
@@ -131,7 +130,7 @@ parked_ask(struct parked *p)
 
 		buf_fini(&out);
 		call_cancel(&r->call, NULL);
-		request_fail_call(r, err, "too many calls wait for their clients' input");
+		request_fail_call(r, err, wording_text(WORDING_WHY_PARKED_MANY));
 		return;
 	}
 	iov = (struct iovec){out.data, out.len};
@@ -199,7 +198,7 @@ parked_refuse(struct request *r, struct question *q)
 	struct buf *out = &r->c->scratch;
 	struct iovec iov;
 
-	question_refuse(q, RPC_INTERNAL, NOT_DECLARED);
+	question_refuse(q, WORDING_ASK_CALLER_UNDECLARED);
 	if (r->is_detached)
 		return; /* it may still do without */
 	call_cancel(&r->call, NULL);
@@ -219,7 +218,7 @@ parked_take(struct request *r, struct question *q, struct upstream_req *req)
 	struct parked *p;
 
 	if (!method_may_require_input(r->method)) {
-		question_refuse(q, RPC_INTERNAL, "Its client cannot be asked for this");
+		question_refuse(q, WORDING_ASK_NOT_HERE);
 		return;
 	}
 	if (!request_can_be_asked(r, q)) {
@@ -229,8 +228,7 @@ parked_take(struct request *r, struct question *q, struct upstream_req *req)
 	p = r->parked != NULL ? r->parked : parked_new(r);
 	pq = p != NULL && r->is_bound ? mem_try(sizeof(*pq)) : NULL;
 	if (pq == NULL) {
-		question_refuse(
-		    q, RPC_INTERNAL, "The client cannot be asked at the moment");
+		question_refuse(q, WORDING_ASK_NOT_NOW);
 		return;
 	}
 	*pq = (struct parked_question){.p = p, .q = q, .number = ++p->last_number};
@@ -317,7 +315,7 @@ parked_refuse_rest(struct parked *p)
 		if (request_can_be_asked(p->r, q))
 			continue;
 		question_free(pq);
-		question_refuse(q, RPC_INTERNAL, NOT_DECLARED);
+		question_refuse(q, WORDING_ASK_CALLER_UNDECLARED);
 	}
 }
 
@@ -342,9 +340,7 @@ parked_reply_gone(struct request *r)
 	if (r->method == METHOD_TOOLS_CALL)
 		wording_put_call_again(out, r->era->result_members);
 	else
-		wording_put_error(out, RPC_PARAMS,
-		    "Invalid params: requestState has expired or was used before; send "
-		    "the request again without it");
+		wording_put(out, WORDING_STATE_GONE, (struct jtext){NULL, 0});
 	request_reply_buf(r, r->method == METHOD_TOOLS_CALL ? "result" : "error", out);
 }
 
@@ -402,5 +398,5 @@ client_on_question(void *arg, struct upstream *u, struct question *q)
 	if (oldest != NULL)
 		parked_take(oldest, q, NULL);
 	else
-		question_refuse(q, RPC_INTERNAL, "There is no call to ask it for");
+		question_refuse(q, WORDING_ASK_NO_CALL);
 }

@@ -14,6 +14,8 @@
  */
 #include "mcpvisor/session_id.h"
 
+#include "mcpvisor/utf8.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -49,12 +51,7 @@ session_id_verdict_text(enum session_id_verdict v)
 void
 session_id_set_client(struct session_id *s, const char *name, size_t n)
 {
-	n = strnlen(name, n);
-	if (n > SESSION_ID_CLIENT_MAX) {
-		n = SESSION_ID_CLIENT_MAX;
-		while (n > 0 && ((unsigned char)name[n] & 0xc0) == 0x80)
-			n--;
-	}
+	n = utf8_cut(name, strnlen(name, n), SESSION_ID_CLIENT_MAX);
 	memset(s->client, 0, sizeof(s->client));
 	memcpy(s->client, name, n);
 }

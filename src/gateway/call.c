@@ -19,8 +19,11 @@
 #include "mcpvisor/metrics.h"
 #include "mcpvisor/shape.h"
 
-#include <stdio.h>
 #include <string.h>
+
+enum { RPC_NO_METHOD = -32601 };
+
+static const struct jtext no_value = {NULL, 0};
 
 static void
 on_progress(void *arg, const struct link_msg *m)
@@ -39,31 +42,72 @@ call_set_asked(struct call *c, bool asked)
 	gateway_keep_instance(c->g, c->u, c->serial, asked);
 }
 
-static void
-on_done(void *arg, const struct outcome *o)
+static bool
+call_is_of_tool(const struct call *c)
 {
-	struct call *c = arg;
+	return c->route != NULL && c->route->kind == LIST_TOOLS;
+}
 
-	gateway_note_call_over(c->g);
+/* What it listed is not there: maybe there are other tools now. */
+static void
+call_doubt_list(const struct call *c, const struct outcome *o)
+{
+	int64_t code = 0;
+
+	if (call_is_of_tool(c) &&
+	    json_int(jtext_of(o->base, o->json->slot[JSON_E_CODE]), &code) &&
+	    code == RPC_NO_METHOD)
+		upstream_doubt_list(c->u, LIST_TOOLS);
+}
+
+/* Most tools are known not to. */
+static bool
+call_may_ask_identity(const struct call *c)
+{
+	return call_is_of_tool(c) && c->route->identity != ROUTE_IDENTITY_NO;
+}
+
+void
+call_finish(struct call *c, const struct outcome *o)
+{
 	switch (o->kind) {
 	case OUTCOME_INPUT_REQUIRED:
 		call_set_asked(c, c->kept != NULL);
+		call_note_asked(c);
 		__attribute__((fallthrough));
 	case OUTCOME_RESULT:
 		metrics_add(METRIC_CALLS_RETURNED, 1);
-		if (json_is_true(jtext_of(o->base, o->json->slot[JSON_IS_ERROR])))
+		if (o->label != NULL && o->label->is_error)
 			metrics_add(METRIC_CALLS_TOOL_ERROR, 1);
 		if (o->json->n_uris > 0)
 			gateway_note_uris(c->g, c->u, o->base, o->json);
 		break;
 	case OUTCOME_ERROR:
 		metrics_add(METRIC_CALLS_RETURNED, 1);
+		call_doubt_list(c, o);
 		break;
 	case OUTCOME_FAILED:
 		metrics_add(METRIC_CALLS_FAILED, 1);
 		break;
 	}
 	c->cb->on_done(c->arg, o);
+}
+
+static void
+on_done(void *arg, const struct outcome *o)
+{
+	struct call *c = arg;
+	struct outcome judged;
+
+	gateway_note_call_over(c->g);
+	if (o->kind == OUTCOME_RESULT && call_is_of_tool(c)) {
+		judged = *o;
+		call_judge(c, &judged);
+		o = &judged;
+	} else if (c->u != NULL) {
+		call_note_failure(c, o);
+	}
+	call_finish(c, o);
 }
 
 static void
@@ -79,6 +123,7 @@ on_question(void *arg, struct question *q)
 {
 	struct call *c = arg;
 
+	call_note_asked(c);
 	c->cb->on_question(c->arg, q);
 }
 
@@ -88,6 +133,13 @@ static const struct upstream_req_cb req_cb = {
     .on_question = on_question,
     .on_done = on_done,
 };
+
+enum mv_err
+call_refuse(struct call *c, enum wording w, struct jtext value)
+{
+	wording_print(c->why, sizeof(c->why), w, value);
+	return MV_PARAMS;
+}
 
 /* The arguments go by one member, and nobody may be able to take another for it. */
 static bool
@@ -105,15 +157,11 @@ call_has_one_arguments(const struct upstream_call *req)
 }
 
 static enum mv_err
-call_refuse_arguments(struct call *c, struct jtext bad)
+call_refuse_arguments(struct call *c, struct jtext args, struct jtext bad)
 {
 	if (bad.n == 0)
-		(void)snprintf(c->why, sizeof(c->why), "arguments must be an object");
-	else
-		(void)snprintf(c->why, sizeof(c->why),
-		    "argument %.*s differs only by case from one that is fixed",
-		    bad.n > 80 ? 80 : (int)bad.n, bad.p);
-	return MV_PARAMS;
+		return call_refuse(c, WORDING_ARGUMENTS, args);
+	return call_refuse(c, WORDING_ARGUMENT_CASE, bad);
 }
 
 /* Where our arguments go: in place of the client's, or behind the name. */
@@ -141,15 +189,13 @@ call_shape(struct call *c, struct upstream_call *req)
 	c->req.call_max_ms = s != NULL ? s->call_max_ms : 0;
 	if (s == NULL || (s->fixed == NULL && s->defaults == NULL))
 		return MV_OK;
-	if (!call_has_one_arguments(req)) {
-		(void)snprintf(c->why, sizeof(c->why), "arguments are given twice");
-		return MV_PARAMS;
-	}
+	if (!call_has_one_arguments(req))
+		return call_refuse(c, WORDING_ARGUMENTS_TWICE, no_value);
 	if (args.n == 0)
 		buf_add_str(&c->own, ",\"arguments\":");
 	err = shape_put_arguments(&c->own, args, s, &bad);
 	if (err == MV_PARAMS)
-		return call_refuse_arguments(c, bad);
+		return call_refuse_arguments(c, args, bad);
 	req->arguments = call_arguments_edit(c, req);
 	return err;
 }
@@ -160,11 +206,8 @@ call_keep(struct call *c, const struct upstream_call *req)
 {
 	/* It would bring twice what call_retry brings. */
 	if (req->json->slot[JSON_P_REQUEST_STATE].len != 0 ||
-	    req->json->slot[JSON_P_INPUT_RESPONSES].len != 0) {
-		(void)snprintf(c->why, sizeof(c->why),
-		    "requestState and inputResponses are of a later revision");
-		return MV_PARAMS;
-	}
+	    req->json->slot[JSON_P_INPUT_RESPONSES].len != 0)
+		return call_refuse(c, WORDING_STATE_OF_LATER, no_value);
 	upstream_call_free(c->kept);
 	c->kept = upstream_call_dup(req);
 	c->serial = gateway_serial(c->g, c->u);
@@ -191,9 +234,14 @@ call_launch(struct call *c, struct upstream_call *req)
 	}
 	/* Why it would be MV_PARAMS from here on. */
 	if (req->has_state)
-		(void)snprintf(
-		    c->why, sizeof(c->why), "requestState was not given out here");
-	return upstream_send(c->u, &c->req, req);
+		(void)call_refuse(c, WORDING_STATE_FOREIGN, no_value);
+	c->refusals = upstream_refusals(c->u);
+	if (call_may_ask_identity(c) && call_ask_identity(c, req))
+		return MV_OK;
+	err = upstream_send(c->u, &c->req, req);
+	if (c->identity != NULL)
+		call_note_sent(c);
+	return err;
 }
 
 void
@@ -244,6 +292,7 @@ call_explain(struct call *c, const struct upstream_call *req)
 	c->u = call_suspect(c, req);
 	if (c->u == NULL)
 		return MV_NOT_FOUND;
+	c->refusals = upstream_refusals(c->u);
 	err = upstream_refusal(c->u);
 	return err != MV_OK ? err : MV_STARTING;
 }
@@ -333,7 +382,7 @@ call_start(struct gateway *g, struct call *c, const struct upstream_call *req)
 void
 call_cancel(struct call *c, const struct link_msg *cancel)
 {
-	if (c->waiter.g == NULL && c->req.u == NULL)
+	if (c->waiter.g == NULL && c->req.u == NULL && !call_forget_identity(c))
 		return; /* not started, over, or its client is asked */
 	metrics_add(METRIC_CALLS_CANCELLED, 1);
 	gateway_unwait(&c->waiter);
@@ -348,6 +397,8 @@ call_fini(struct call *c)
 		return; /* not started */
 	call_set_asked(c, false);
 	gateway_unwait(&c->waiter);
+	if (c->identity != NULL)
+		(void)call_forget_identity(c);
 	upstream_call_free(c->copy);
 	upstream_call_free(c->kept);
 	c->copy = c->kept = NULL;

@@ -138,9 +138,7 @@ route_task(struct call *c, struct upstream_call *req)
 	struct jtext own;
 
 	if (c->task == NULL) {
-		(void)snprintf(c->why, sizeof(c->why),
-		    "taskId names no task of this client, or one that is over and gone");
-		return MV_PARAMS;
+		return call_refuse(c, WORDING_TASK_UNKNOWN, jtext_of(req->base, at));
 	}
 	c->u = task_upstream(c->task);
 	c->task_serial = task_serial(c->task);

@@ -301,6 +301,7 @@ merge_item(const struct merge *g, uint32_t i)
 	}
 	r->generation = m->generation;
 	r->item = i;
+	r->identity = ROUTE_IDENTITY_UNKNOWN;
 	r->views = views;
 	m->live[m->n_live++] = r;
 	return (wanted & ~views) == 0;

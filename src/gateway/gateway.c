@@ -86,6 +86,9 @@ gateway_new(const struct upstream_env *env, const struct gateway_opts *o)
 	g->m = mem_xcalloc(o->n + 1, sizeof(struct member *));
 	g->v = mem_xcalloc(o->n + 1, sizeof(struct upstream *));
 	buf_init(&g->scratch, CAP_MESSAGE_BYTES);
+	buf_init(&g->answers.hint, CAP_MESSAGE_BYTES);
+	label_init(&g->answers.label);
+	g->answers.identities = identity_gate_new();
 	members_init(g);
 	gateway_waits_init(g);
 	gateway_questions_init(g);
@@ -120,6 +123,10 @@ gateway_free(struct gateway *g)
 	gateway_views_fini(g);
 	gateway_uris_fini(g);
 	buf_fini(&g->scratch);
+	label_fini(&g->answers.label);
+	buf_fini(&g->answers.hint);
+	strmap_free(g->answers.suspects);
+	identity_gate_free(g->answers.identities);
 	g->magic = 0;
 	mem_free(g);
 }
@@ -232,6 +239,18 @@ gateway_tool_definition(struct gateway *g, unsigned view, struct jtext name)
 	struct jtext text = gateway_text(g, name);
 
 	return text.n != 0 ? catalog_definition(g->catalog, view, text) : text;
+}
+
+struct gateway_answers *
+gateway_answers(struct gateway *g)
+{
+	return &g->answers;
+}
+
+struct loop *
+gateway_loop(struct gateway *g)
+{
+	return g->loop;
 }
 
 struct catalog *

@@ -182,6 +182,7 @@ gateway_apply(struct gateway *g, const struct gateway_apply_opts *ao)
 
 	if (g->stopping)
 		return;
+	identity_gate_forget(g->answers.identities, NULL, NULL);
 	plan_init(&p, o->n);
 	g->epoch++;
 	g->opts.name_bytes = o->name_bytes;

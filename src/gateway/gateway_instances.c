@@ -15,6 +15,7 @@
 #include "mcpvisor/caps.h"
 #include "mcpvisor/log.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define POOL_IDLE_MS 60000
@@ -29,6 +30,35 @@ gateway_count_instances(const struct gateway *g, const struct upstream *u)
 	for (const struct member *m = g->leaving; m != NULL; m = m->next)
 		n += m->shared == u;
 	return n;
+}
+
+void
+observer_put_principal(const struct gateway_observer *o, char out[PRINCIPAL_BYTES])
+{
+	(void)snprintf(out, PRINCIPAL_BYTES, "o%llu", (unsigned long long)o->serial);
+}
+
+bool
+gateway_principal(
+    const struct gateway *g, const struct upstream *u, char out[PRINCIPAL_BYTES])
+{
+	const struct member *m = gateway_member_of(g, u);
+
+	if (m == NULL || !m->is_instance) {
+		(void)snprintf(out, PRINCIPAL_BYTES, "%s", IDENTITY_SHARED);
+		return true;
+	}
+	if (m->owner == NULL)
+		return false;
+	observer_put_principal(m->owner, out);
+	return true;
+}
+
+void
+gateway_count_identities(
+    const struct gateway *g, const struct upstream *u, struct identity_counts *out)
+{
+	identity_gate_count(g->answers.identities, upstream_name(u), out);
 }
 
 size_t
@@ -51,6 +81,10 @@ stats_add(struct upstream_stats *sum, const struct upstream_stats *s)
 	sum->returned += s->returned;
 	sum->rpc_errors += s->rpc_errors;
 	sum->tool_errors += s->tool_errors;
+	for (unsigned i = 0; i < LABEL_REASON_MAX; i++)
+		sum->labels[i] += s->labels[i];
+	for (unsigned i = 0; i < ANSWER_MAX; i++)
+		sum->answers[i] += s->answers[i];
 	sum->failed += s->failed;
 	sum->timeouts += s->timeouts;
 	sum->busy += s->busy;

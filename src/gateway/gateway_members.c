@@ -73,9 +73,11 @@ static void
 on_list(void *arg, struct upstream *u, enum list_kind kind, bool changed)
 {
 	struct member *m = arg;
+	char principal[PRINCIPAL_BYTES];
 
-	(void)u;
 	MCPVISOR_ASSERT(m->magic == MEMBER_MAGIC);
+	if (changed && kind == LIST_TOOLS && gateway_principal(m->g, u, principal))
+		identity_gate_drop(m->g->answers.identities, principal, upstream_name(u));
 	if (changed && member_is_public(m))
 		gateway_changed(m->g, kind);
 }

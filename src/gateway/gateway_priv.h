@@ -110,8 +110,9 @@ struct gateway {
 	struct timer pending_timer;
 	struct deferred look_again, replace;
 	struct elicitation *elicitations, **elicitations_tail;
-	uint64_t last_serial; /* of a member */
+	uint64_t last_serial; /* of a member or an observer */
 	struct tasks *tasks;  /* NULL until the first */
+	struct gateway_answers answers;
 	/* Stopping */
 	void (*on_stopped)(void *);
 	void *on_stopped_arg;
@@ -179,6 +180,8 @@ enum mv_err gateway_pick_watcher(struct gateway *g, struct upstream **u,
 void gateway_release_instances(struct gateway *g, struct gateway_observer *owner);
 /* Its calls are over. */
 void instance_on_idle(struct member *m);
+/* What stands for a client among principals. */
+void observer_put_principal(const struct gateway_observer *o, char out[PRINCIPAL_BYTES]);
 /* It is gone: what it has counted stays with the shared one. */
 void instance_bequeath(const struct member *m);
 

@@ -30,10 +30,6 @@
 /* How long an upstream may still be at work on a call that it was told to give up. */
 #define WITHDRAWN_MS 60000
 
-enum { RPC_INTERNAL = -32603 };
-
-#define UNCERTAIN "It cannot be told which of several clients this is for"
-
 #define ASKABLE ((unsigned)CLIENT_CAP_SAMPLING | CLIENT_CAP_ELICITATION)
 
 struct pending_question {
@@ -165,7 +161,7 @@ question_to_client(struct member *m, struct gateway_observer *o,
 	else if (o != NULL && o->on_question != NULL)
 		o->on_question(o->arg, m->u, q);
 	else
-		question_refuse(q, RPC_INTERNAL, "There is no client to ask");
+		question_refuse(q, WORDING_ASK_NO_CLIENT);
 }
 
 /* Whose calls they are, if that is still one of the clients. */
@@ -229,7 +225,7 @@ pending_add(struct member *m, struct question *q)
 	    g->n_pending < CAP_UPSTREAM_QUESTIONS ? mem_try(sizeof(*p)) : NULL;
 
 	if (p == NULL) {
-		question_refuse(q, RPC_INTERNAL, UNCERTAIN);
+		question_refuse(q, WORDING_ASK_UNCERTAIN);
 		return;
 	}
 	*p = (struct pending_question){
@@ -277,7 +273,7 @@ pending_refuse(struct pending_question *p)
 	    LOG_ESC(upstream_name(p->m->u), strlen(upstream_name(p->m->u))),
 	    method_name(q->method), "several clients could be meant");
 	pending_free(p);
-	question_refuse(q, RPC_INTERNAL, UNCERTAIN);
+	question_refuse(q, WORDING_ASK_UNCERTAIN);
 }
 
 static void

@@ -65,9 +65,10 @@ gateway_on_task(struct member *m, const struct link_msg *msg)
 	const struct json_span *slot = msg->json->slot;
 	struct jtext own = jtext_of(msg->base, slot[JSON_P_TASK_ID]);
 	struct jtext token = jtext_of(msg->base, slot[JSON_P_PROGRESS_TOKEN]);
-	struct json_edits ed = {.n = 0};
+	struct json_edits ed;
 	struct task *t;
 
+	json_edits_init(&ed);
 	if (method_parse(msg->env.method) == METHOD_N_PROGRESS) {
 		t = task_by_token(m, token);
 		if (t != NULL)

@@ -267,6 +267,7 @@ gateway_observe(struct gateway *g, struct gateway_observer *o)
 {
 	MCPVISOR_ASSERT(o->view < g->n_views);
 	o->level = MCP_LV_MAX;
+	o->serial = ++g->last_serial;
 	o->next = g->observers;
 	if (o->next != NULL)
 		o->next->prev = &o->next;
@@ -312,6 +313,8 @@ gateway_set_level(struct gateway *g, struct gateway_observer *o, enum mcp_level 
 void
 gateway_unobserve(struct gateway *g, struct gateway_observer *o)
 {
+	char principal[PRINCIPAL_BYTES];
+
 	*o->prev = o->next;
 	if (o->next != NULL)
 		o->next->prev = o->prev;
@@ -321,6 +324,10 @@ gateway_unobserve(struct gateway *g, struct gateway_observer *o)
 	gateway_questions_leave(g, o);
 	tasks_leave(g, o);
 	gateway_release_instances(g, o);
+	if (o->n_instances > 0) {
+		observer_put_principal(o, principal);
+		identity_gate_forget(g->answers.identities, principal, NULL);
+	}
 	/* Nobody may want as much as it did. */
 	if (o->level != MCP_LV_MAX && o->level < gateway_level(g))
 		gateway_tell_level(g);

@@ -9,59 +9,9 @@
  */
 #include "mcpvisor/shape.h"
 
+#include "mcpvisor/idmap.h"
+
 #include <string.h>
-
-/* The decoded text of t, in place or in scratch. Absent if there is none; never NULL for
- * an empty string. */
-static struct jtext
-text_of(struct jtext t, struct buf *scratch)
-{
-	static const struct jtext none = {NULL, 0};
-
-	if (jtext_type(t) == '"' && t.n >= 2 && memchr(t.p, '\\', t.n) == NULL)
-		return (struct jtext){t.p + 1, t.n - 2};
-	buf_reset(scratch);
-	if (!json_string_decode(t, scratch) || scratch->err != MV_OK)
-		return none;
-	return (struct jtext){scratch->data, scratch->len};
-}
-
-static bool
-text_equals(struct jtext a, struct jtext b)
-{
-	return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
-}
-
-/* The next character under simple case folding: beside ASCII, U+017F and U+212A fold to
- * an ASCII letter. */
-static unsigned char
-fold_next(struct jtext *t)
-{
-	unsigned char c = (unsigned char)t->p[0];
-	size_t n = 1;
-
-	if (c >= 'A' && c <= 'Z') {
-		c = (unsigned char)(c | 0x20);
-	} else if (t->n >= 2 && memcmp(t->p, "\xc5\xbf", 2) == 0) {
-		c = 's';
-		n = 2;
-	} else if (t->n >= 3 && memcmp(t->p, "\xe2\x84\xaa", 3) == 0) {
-		c = 'k';
-		n = 3;
-	}
-	t->p += n;
-	t->n -= n;
-	return c;
-}
-
-static bool
-text_is_like(struct jtext a, struct jtext b)
-{
-	while (a.n > 0 && b.n > 0)
-		if (fold_next(&a) != fold_next(&b))
-			return false;
-	return a.n == 0 && b.n == 0;
-}
 
 /* Most keys have no escapes: then no memory is taken. */
 static bool
@@ -72,7 +22,7 @@ key_is(struct jtext key, struct jtext text, bool (*same)(struct jtext, struct jt
 	bool is;
 
 	buf_init(&scratch, key.n);
-	mine = text_of(key, &scratch);
+	mine = json_text(key, &scratch);
 	is = mine.p != NULL && same(mine, text);
 	buf_fini(&scratch);
 	return is;
@@ -81,7 +31,7 @@ key_is(struct jtext key, struct jtext text, bool (*same)(struct jtext, struct jt
 bool
 shape_key_is_like(struct jtext key, const char *text)
 {
-	return key_is(key, (struct jtext){text, strlen(text)}, text_is_like);
+	return key_is(key, (struct jtext){text, strlen(text)}, jtext_is_like);
 }
 
 /* The first member of an object of ours whose key is that text; NULL is an empty object.
@@ -111,9 +61,10 @@ is_hidden(const struct tool_shape *s, struct jtext name)
 	bool hidden;
 
 	buf_init(&scratch, name.n);
-	text = text_of(name, &scratch);
-	hidden = text.p != NULL && (member_of(s->fixed, text, text_equals).n != 0 ||
-				       member_of(s->defaults, text, text_equals).n != 0);
+	text = json_text(name, &scratch);
+	hidden =
+	    text.p != NULL && (member_of(s->fixed, text, jtext_is_equal).n != 0 ||
+				  member_of(s->defaults, text, jtext_is_equal).n != 0);
 	buf_fini(&scratch);
 	return hidden;
 }
@@ -217,22 +168,69 @@ put_text(struct buf *out, const char *text)
 	json_put_string(out, text, strlen(text));
 }
 
+/* As a part of a JSON string. */
+static void
+put_inside(struct buf *out, const char *text)
+{
+	size_t at = out->len;
+
+	put_text(out, text);
+	if (out->err != MV_OK)
+		return;
+	out->len--; /* its last quote, and its first */
+	memmove(out->data + at, out->data + at + 1, out->len - at - 1);
+	out->len--;
+}
+
+/* In place of its own description (absent: it has none): that of the conf, and what it
+ * returns. */
+static void
+put_description(
+    struct buf *out, struct jtext own, const struct tool_shape *s, const char *returns)
+{
+	size_t at;
+
+	if (returns == NULL) {
+		put_text(out, s->description);
+		return;
+	}
+	buf_add_char(out, '"');
+	at = out->len;
+	if (s->description != NULL)
+		put_inside(out, s->description);
+	else if (jtext_type(own) == '"')
+		buf_add(out, own.p + 1, own.n - 2);
+	if (out->len > at)
+		buf_add_str(out, "\\n\\n");
+	put_inside(out, returns);
+	buf_add_char(out, '"');
+}
+
+/* What probe has found, unless the tool has become another one since. */
+static const char *
+returns_of(const struct tool_shape *s, struct jtext definition)
+{
+	return s->returns != NULL && s->returns_of == hash_stable(HASH_STABLE_SEED,
+							  definition.p, definition.n)
+		   ? s->returns
+		   : NULL;
+}
+
 static bool
 has_description(struct jtext definition)
 {
 	return json_member(definition, "description").n != 0;
 }
 
-/* The name, and behind it the description if the definition has no place for it. */
+/* The description behind the name, if the definition has no place for it. */
 static void
-put_name(struct buf *out, struct jtext definition, struct jtext published,
-    const struct tool_shape *s)
+put_missing_description(struct buf *out, struct jtext definition,
+    const struct tool_shape *s, const char *returns)
 {
-	json_put(out, published);
-	if (s->description == NULL || has_description(definition))
+	if (has_description(definition))
 		return;
 	buf_add_str(out, ",\"description\":");
-	put_text(out, s->description);
+	put_description(out, (struct jtext){NULL, 0}, s, returns);
 }
 
 void
@@ -240,8 +238,9 @@ shape_put_definition(struct buf *out, struct jtext definition, struct jtext name
     struct jtext published, const struct tool_shape *s)
 {
 	struct copier c = {.out = out, .at = definition.p};
-	bool cuts = s != NULL && (s->fixed != NULL || s->defaults != NULL);
+	bool cuts = s != NULL && (s->fixed != NULL || s->defaults != NULL), describes;
 	struct jtext key, value;
+	const char *returns;
 	struct json_iter it;
 
 	if (s == NULL) {
@@ -250,14 +249,18 @@ shape_put_definition(struct buf *out, struct jtext definition, struct jtext name
 		copy_rest(&c, definition);
 		return;
 	}
+	returns = returns_of(s, definition);
+	describes = s->description != NULL || returns != NULL;
 	json_iter_init(&it, definition);
 	while (json_next_member(&it, &key, &value)) {
 		if (value.p == name.p) {
 			copy_up_to(&c, value);
-			put_name(out, definition, published, s);
-		} else if (s->description != NULL && json_string_is(key, "description")) {
+			json_put(out, published);
+			if (describes)
+				put_missing_description(out, definition, s, returns);
+		} else if (describes && json_string_is(key, "description")) {
 			copy_up_to(&c, value);
-			put_text(out, s->description);
+			put_description(out, value, s, returns);
 		} else if (cuts && jtext_type(value) == '{' &&
 			   json_string_is(key, "inputSchema")) {
 			copy_up_to(&c, value);
@@ -298,14 +301,14 @@ put_clients(struct argument_walk *w, struct jtext *bad)
 	while (json_next_member(&it, &key, &value)) {
 		w->any = true;
 		w->end = value.p + value.n;
-		text = text_of(key, &w->scratch);
+		text = json_text(key, &w->scratch);
 		if (text.p == NULL)
 			return MV_NOMEM;
-		ours = member_of(w->s->fixed, text, text_equals);
+		ours = member_of(w->s->fixed, text, jtext_is_equal);
 		if (ours.n != 0) {
 			copy_up_to(&w->c, value);
 			put_ours(w->c.out, ours);
-		} else if (member_of(w->s->fixed, text, text_is_like).n != 0) {
+		} else if (member_of(w->s->fixed, text, jtext_is_like).n != 0) {
 			*bad = key;
 			return MV_PARAMS;
 		}
@@ -321,8 +324,8 @@ client_has(struct argument_walk *w, struct jtext text)
 
 	json_iter_init(&it, w->object);
 	while (json_next_member(&it, &key, &value)) {
-		mine = text_of(key, &w->scratch);
-		if (mine.p != NULL && text_equals(mine, text))
+		mine = json_text(key, &w->scratch);
+		if (mine.p != NULL && jtext_is_equal(mine, text))
 			return true;
 	}
 	return false;
@@ -339,10 +342,10 @@ is_missing(struct argument_walk *w, const char *ours, const char *not_in,
 	bool is;
 
 	buf_init(&scratch, key.n);
-	text = text_of(key, &scratch);
+	text = json_text(key, &scratch);
 	is = text.p != NULL && !client_has(w, text) &&
-	     member_of(not_in, text, text_equals).n == 0 &&
-	     member_of(ours, text, text_equals).p == value.p;
+	     member_of(not_in, text, jtext_is_equal).n == 0 &&
+	     member_of(ours, text, jtext_is_equal).p == value.p;
 	buf_fini(&scratch);
 	return is;
 }

@@ -37,10 +37,11 @@ item_take(struct page_item *it, const struct outcome *o)
 {
 	struct jtext own = jtext_of(o->base, o->json->slot[JSON_RESULT_TASK_ID]);
 	struct task *t = task_get(it->p->g, it->serial);
-	struct json_edits ed = {.n = 0};
+	struct json_edits ed;
 	struct iovec iov[2 * JSON_EDITS_MAX + 1];
 	int n;
 
+	json_edits_init(&ed);
 	if (t == NULL || !json_id_is_same(own, task_own_id(t)))
 		return;
 	task_edit(t, o->base, own, &ed);

@@ -23,13 +23,13 @@
 #define ANSWERED(id, rest) "{\"jsonrpc\":\"2.0\",\"id\":" id "," rest "}"
 #define NOT_DECLARED(id)                                                                 \
 	ANSWERED(id, "\"error\":{\"code\":-32601,\"message\":\"Method not found: this "  \
-		     "client did not "                                                   \
-		     "declare the capability\"}")
-#define NO_METHOD(id)                                                                    \
-	ANSWERED(id, "\"error\":{\"code\":-32601,\"message\":\"Method not found\"}")
+		     "client did not declare the capability; a retry will not help\"}")
+#define NO_METHOD(id, name)                                                              \
+	ANSWERED(id, "\"error\":{\"code\":-32601,\"message\":\"Method not found: " name  \
+		     ". Retrying unchanged will fail.\"}")
 #define NOBODY(id)                                                                       \
 	ANSWERED(id, "\"error\":{\"code\":-32603,\"message\":\"Nobody can be asked at "  \
-		     "the moment\"}")
+		     "the moment; a retry may help\"}")
 #define IS_CANCELLED(id)                                                                 \
 	"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{"       \
 	"\"requestId\":" id "}}"

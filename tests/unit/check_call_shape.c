@@ -62,6 +62,8 @@ fleet_shaped(void)
 	return f;
 }
 
+#define BAD(text) "Invalid params: " text ". Retrying unchanged will fail."
+
 static const struct {
 	const char *method, *params;
 	int owner;	  /* -1: nobody */
@@ -89,14 +91,14 @@ static const struct {
     {"prompts/get", "{\"name\":\"alpha__a\",\"arguments\":{}}", 0,
 	"{\"name\":\"a\",\"arguments\":{}}", MV_OK},
     {"tools/call", "{\"name\":\"alpha__b\",\"arguments\":{\"Path\":\"/etc\"}}", -1,
-	"argument \"Path\" differs only by case from one that is fixed", MV_PARAMS},
+	BAD("argument \"Path\" differs only by case from one that is fixed"), MV_PARAMS},
     {"tools/call", "{\"name\":\"alpha__b\",\"arguments\":null}", -1,
-	"arguments must be an object", MV_PARAMS},
+	BAD("arguments must be an object; got null"), MV_PARAMS},
     {"tools/call",
 	"{\"name\":\"alpha__b\",\"arguments\":{},\"arguments\":{\"path\":\"/etc\"}}", -1,
-	"arguments are given twice", MV_PARAMS},
+	BAD("arguments must be given once; they were given twice"), MV_PARAMS},
     {"tools/call", "{\"name\":\"alpha__b\",\"Argument\\u017f\":{\"path\":\"/etc\"}}", -1,
-	"arguments are given twice", MV_PARAMS},
+	BAD("arguments must be given once; they were given twice"), MV_PARAMS},
     {"tools/call", "{\"name\":7}", -1, "", MV_PARAMS},
     /* URIs: what has the prefix loses it, and is the upstream's own spelling. */
     {"resources/read", "{\"uri\":\"p+f:/a\"}", 0, "{\"uri\":\"f:\\/a\"}", MV_OK},
@@ -202,8 +204,8 @@ START_TEST(shaped_after_a_wait)
 	ck_assert_uint_eq(k[1].done, 1);
 	ck_assert_int_eq(k[1].last.err, MV_PARAMS);
 	ck_assert_ptr_eq(k[1].last.detail, k[1].c.why);
-	ck_assert_str_eq(
-	    k[1].c.why, "argument \"PATH\" differs only by case from one that is fixed");
+	ck_assert_str_eq(k[1].c.why,
+	    BAD("argument \"PATH\" differs only by case from one that is fixed"));
 	fake_upstream_result(f->u[0], 0, "{}");
 	fake_upstream_result(f->u[0], 1, "{}");
 	call_cancel(&k[3].c, NULL);

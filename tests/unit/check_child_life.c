@@ -370,6 +370,8 @@ START_TEST(fork_that_fails_is_a_death)
 	ck_assert_str_eq(o->last_end.text,
 	    "cannot create a process for tool (PATH=/opt/bin): Resource temporarily "
 	    "unavailable");
+	ck_assert_str_eq(o->last_end.told,
+	    "cannot create a process for tool: Resource temporarily unavailable");
 	ck_assert_str_eq(child_last_end(o->child)->text, o->last_end.text);
 	/* The pause goes on after a second failure, and longer. */
 	fake_loop_advance(o->loop, 500);

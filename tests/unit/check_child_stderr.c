@@ -116,6 +116,33 @@ START_TEST(drained_when_the_log_is_silent)
 	owner_proc_dies(o, status_exit(1));
 	ck_assert_str_eq(
 	    o->last_end.text, "exited with status 1; last on stderr: \"last words\"");
+	ck_assert_str_eq(
+	    o->last_end.told, "exited with status 1; last on stderr: \"last words\"");
+	owner_free(o);
+}
+END_TEST
+
+/* Clients hear of no frame of a stack, and of a long line only how it begins. */
+START_TEST(what_clients_hear)
+{
+	static const char *const frames[] = {"    at f (/srv/x.js:3)\n",
+	    "  File \"/srv/x.py\", line 1\n", "\tfrom /srv/x.rb:3:in `f'\n",
+	    "#0 0x1 in f\n"};
+	struct owner *o;
+
+	for (size_t i = 0; i < sizeof(frames) / sizeof(frames[0]); i++) {
+		o = owner_running();
+		owner_says(o, frames[i]);
+		owner_proc_dies(o, status_exit(1));
+		ck_assert_str_eq(o->last_end.told, "exited with status 1");
+		ck_assert_str_ne(o->last_end.text, o->last_end.told);
+		owner_free(o);
+	}
+	o = owner_running();
+	owner_says(
+	    o, "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxyz\n");
+	owner_proc_dies(o, status_exit(1));
+	ck_assert_ptr_nonnull(strstr(o->last_end.told, "xxxx\"..."));
 	owner_free(o);
 }
 END_TEST
@@ -208,6 +235,7 @@ main(void)
 	tcase_add_test(tc, limit_is_a_child_s_own);
 	tcase_add_test(tc, flood_without_newline_is_taken);
 	tcase_add_test(tc, drained_when_the_log_is_silent);
+	tcase_add_test(tc, what_clients_hear);
 	tcase_add_test(tc, last_line_goes_into_the_end);
 	tcase_add_test(tc, long_last_line_is_cut);
 	tcase_add_test(tc, ending_does_not_wait_for_stderr);

@@ -21,8 +21,10 @@
 #define DUPLICATE                                                                        \
 	"\"error\":{\"code\":-32600,\"message\":\"a member that decides the routing "    \
 	"appears twice; a retry will not help\"" DATA("duplicate_member")
-#define NO_METHOD    "\"error\":{\"code\":-32601,\"message\":\"Method not found\"}"
-#define PARAMS(text) "\"error\":{\"code\":-32602,\"message\":\"" text "\"}"
+#define UNCHANGED ". Retrying unchanged will fail."
+#define NO_METHOD(name)                                                                  \
+	"\"error\":{\"code\":-32601,\"message\":\"Method not found: " name UNCHANGED "\"}"
+#define PARAMS(text) "\"error\":{\"code\":-32602,\"message\":\"" text UNCHANGED "\"}"
 
 static struct fleet *f;
 static struct peer *p;
@@ -54,8 +56,9 @@ assert_nothing_sent(void)
 	"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":" params "}"
 #define GET(method, params)                                                              \
 	"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"" method "\",\"params\":" params "}"
-#define UNKNOWN(kind, name) PARAMS("Unknown " kind ": " name)
-#define NO_TOOL(name)	    UNKNOWN("tool", name)
+#define UNKNOWN(kind, name)                                                              \
+	"\"error\":{\"code\":-32602,\"message\":\"Unknown " kind ": " name "\"}"
+#define NO_TOOL(name) UNKNOWN("tool", name)
 #define NO_URI(uri, raw)                                                                 \
 	"\"error\":{\"code\":-32002,\"message\":\"Resource not found: " uri              \
 	"\",\"data\":{\"uri\":\"" raw "\"}}"
@@ -107,13 +110,14 @@ static const struct {
     {"{\"jsonrpc\":\"2.0\",\"id\":\"\\ud800\\u0041\",\"method\":\"ping\"}",
 	"\"\\ud800\\u0041\"", "\"result\":{}"},
     /* Methods */
-    {GET("foo/bar", "{}"), "1", NO_METHOD},
-    {GET("tools/cal", "{}"), "1", NO_METHOD},
-    {GET("Ping", "{}"), "1", NO_METHOD},
-    {GET("server/discover", "{}"), "1", NO_METHOD},
-    {GET("subscriptions/listen", "{\"notifications\":{}}"), "1", NO_METHOD},
-    {GET("notifications/initialized", "{}"), "1", NO_METHOD},
-    {GET("elicitation/create", "{}"), "1", NO_METHOD},
+    {GET("foo/bar", "{}"), "1", NO_METHOD("foo/bar")},
+    {GET("tools/cal", "{}"), "1", NO_METHOD("tools/cal")},
+    {GET("Ping", "{}"), "1", NO_METHOD("Ping")},
+    {GET("server/discover", "{}"), "1", NO_METHOD("server/discover")},
+    {GET("subscriptions/listen", "{\"notifications\":{}}"), "1",
+	NO_METHOD("subscriptions/listen")},
+    {GET("notifications/initialized", "{}"), "1", NO_METHOD("notifications/initialized")},
+    {GET("elicitation/create", "{}"), "1", NO_METHOD("elicitation/create")},
     {"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/foo\"}", "-", NULL},
     {"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}", "-", NULL},
     {"{\"jsonrpc\":\"2.0\",\"method\":\"ping\"}", "-", NULL},
@@ -133,22 +137,22 @@ static const struct {
     {CALL("{\"name\":\"alpha__\"}"), "1", NO_TOOL("alpha__")},
     {CALL("{\"name\":\"\"}"), "1", NO_TOOL("")},
     {CALL("{\"name\":\"a\\\"b\"}"), "1", NO_TOOL("a\\\"b")},
-    {CALL("{\"name\":7}"), "1", NO_TOOL("params.name must be a string")},
-    {CALL("{}"), "1", NO_TOOL("params.name must be a string")},
+    {CALL("{\"name\":7}"), "1", NO_TOOL("params.name must be a string" UNCHANGED)},
+    {CALL("{}"), "1", NO_TOOL("params.name must be a string" UNCHANGED)},
     {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\"}", "1",
-	NO_TOOL("params.name must be a string")},
+	NO_TOOL("params.name must be a string" UNCHANGED)},
     {GET("prompts/get", "{\"name\":\"x\"}"), "1", UNKNOWN("prompt", "x")},
     {GET("prompts/get", "{\"name\":{}}"), "1",
-	UNKNOWN("prompt", "params.name must be a string")},
+	UNKNOWN("prompt", "params.name must be a string" UNCHANGED)},
     {GET("resources/read", "{\"uri\":\"file:\\/\\/c\"}"), "1",
 	NO_URI("file://c", "file:\\/\\/c")},
     {GET("resources/read", "{\"uri\":\"\"}"), "1", NO_URI("", "")},
     {GET("resources/read", "{}"), "1",
-	UNKNOWN("resource", "params.uri must be a string")},
+	UNKNOWN("resource", "params.uri must be a string" UNCHANGED)},
     {GET("resources/subscribe", "{\"uri\":\"file://c\"}"), "1",
 	NO_URI("file://c", "file://c")},
     {GET("resources/subscribe", "{\"uri\":[]}"), "1",
-	PARAMS("Invalid params: uri must be a string")},
+	PARAMS("Invalid params: uri must be a string; got []")},
     {GET("resources/unsubscribe", "{\"uri\":\"file://c\"}"), "1", "\"result\":{}"},
     {GET("resources/unsubscribe", "{}"), "1",
 	PARAMS("Invalid params: uri must be a string")},
@@ -157,21 +161,23 @@ static const struct {
     {GET("completion/complete", "{\"ref\":{\"type\":\"ref/resource\",\"uri\":\"x:/\"}}"),
 	"1", UNKNOWN("reference", "x:/")},
     {GET("completion/complete", "{\"ref\":{\"type\":\"ref/x\",\"name\":\"x\"}}"), "1",
-	UNKNOWN("reference", REF_TEXT)},
-    {GET("completion/complete", "{}"), "1", UNKNOWN("reference", REF_TEXT)},
+	UNKNOWN("reference", REF_TEXT UNCHANGED)},
+    {GET("completion/complete", "{}"), "1", UNKNOWN("reference", REF_TEXT UNCHANGED)},
     /* Params of what we answer ourselves */
     {GET("tools/list", "{\"cursor\":\"x\"}"), "1",
-	PARAMS("Invalid params: unknown cursor; the list has one page")},
+	PARAMS("Invalid params: unknown cursor; the list has one page; got \\\"x\\\"")},
     {GET("tools/list", "{\"cursor\":7}"), "1",
-	PARAMS("Invalid params: unknown cursor; the list has one page")},
+	PARAMS("Invalid params: unknown cursor; the list has one page; got 7")},
     {GET("logging/setLevel", "{\"level\":\"loud\"}"), "1",
 	PARAMS("Invalid params: level must be debug, info, notice, warning, error, "
-	       "critical, alert or emergency")},
+	       "critical, alert or emergency; got \\\"loud\\\"")},
     {GET("logging/setLevel", "{\"level\":\"alert\"}"), "1", "\"result\":{}"},
     {GET("tools/list", "{\"_meta\":{\"progressToken\":1.5}}"), "1",
-	PARAMS("Invalid params: _meta.progressToken must be a string or an integer")},
+	PARAMS("Invalid params: _meta.progressToken must be a string or an integer; got "
+	       "1.5")},
     {GET("tools/list", "{\"_meta\":{\"progressToken\":null}}"), "1",
-	PARAMS("Invalid params: _meta.progressToken must be a string or an integer")},
+	PARAMS("Invalid params: _meta.progressToken must be a string or an integer; got "
+	       "null")},
 };
 
 START_TEST(answered_by_us)
@@ -261,8 +267,7 @@ START_TEST(equal_ids_in_flight)
 		if (rows[i].same)
 			peer_expect_error(p, rows[i].other,
 			    "{\"code\":-32600,\"message\":\"Invalid request: the id is "
-			    "that "
-			    "of a request still in flight\"}");
+			    "that of a request still in flight; use another one\"}");
 		else
 			peer_expect_result(p, rows[i].other, "{}");
 		ck_assert_uint_eq(client_in_flight(p->c), others + 1);

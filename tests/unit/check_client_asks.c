@@ -181,7 +181,7 @@ START_TEST(no_answer_in_time)
 	ck_assert_uint_eq(fake_upstream_n_answers(u), 0);
 	fake_loop_advance(f->loop, 1);
 	ck_assert_str_eq(fake_upstream_answer(u),
-	    "7 refused -32603 The client gave no answer in time");
+	    "7 refused -32603 The client gave no answer in time; a retry may help");
 	peer_expect(p, TAKEN_BACK("1"));
 	peer_say(p, RESULT("2"));
 	ck_assert_uint_eq(fake_upstream_n_answers(u), 2);
@@ -212,8 +212,9 @@ START_TEST(too_many)
 	}
 	ck_assert_uint_eq(fake_upstream_n_answers(u), 0);
 	question("\"more\"");
-	ck_assert_str_eq(fake_upstream_answer(u),
-	    "\"more\" refused -32603 The client has too many open questions");
+	ck_assert_str_eq(
+	    fake_upstream_answer(u), "\"more\" refused -32603 The client has too many "
+				     "open questions; a retry may help");
 	ck_assert_uint_eq(client_session_of(p->c).n_asks, CAP_CLIENT_ASKS);
 	fake_upstream_withdraw(u);
 	p->taken = p->n;

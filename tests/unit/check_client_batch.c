@@ -65,10 +65,11 @@ static const struct {
     /* What may not be in one */
     {"[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\","
      "\"params\":{\"protocolVersion\":\"2025-03-26\"}}," PING("2") "]",
-	"[" BAD("1", "initialize must not be part of a batch") "," PONG("2") "]"},
+	"[" BAD("1", "initialize must not be part of a batch. Retrying unchanged will "
+		     "fail.") "," PONG("2") "]"},
     {"[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"subscriptions/listen\","
      "\"params\":{" MODERN_META ",\"notifications\":{}}}]",
-	"[" BAD("1", "2026-07-28 has no batches") "]"},
+	"[" BAD("1", "2026-07-28 has no batches. Retrying unchanged will fail.") "]"},
 };
 
 START_TEST(answered_as_a_batch)
@@ -142,9 +143,8 @@ START_TEST(same_id_twice)
 	peer_say(p, "[" CALL("1", "alpha__a") "," PING("1") "]");
 	peer_expect_silence(p);
 	fake_upstream_result(f->u[0], 0, "{}");
-	peer_expect(
-	    p, "[" BAD("1", "the id is that of a request still in flight") "," PONG(
-		   "1") "]");
+	peer_expect(p, "[" BAD("1", "the id is that of a request still in flight; use "
+				    "another one") "," PONG("1") "]");
 }
 END_TEST
 

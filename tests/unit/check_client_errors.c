@@ -53,7 +53,8 @@ ask(bool modern, const char *method, const char *members)
 
 /* ---- errors of upstreams ---- */
 
-#define NO_TOOL "{\"code\":-32602,\"message\":\"Unknown tool: alpha__b_x2ec\"}"
+#define NO_TOOL(text)                                                                    \
+	"{\"code\":-32602,\"message\":\"" text "\",\"data\":{\"upstreamCode\":-32601}}"
 #define NO_URI(code)                                                                     \
 	"{\"code\":" code ",\"message\":\"Resource not found: file:///a\",\"data\":"     \
 	"{\"uri\":\"file:\\/\\/\\/a\"}}"
@@ -80,7 +81,11 @@ static const struct {
     {CALL, "{\"code\":-32603,\"message\":\"\"}", NULL, NULL},
     {CALL, "{\"code\":-32021,\"message\":\"\",\"data\":{}}", NULL, NULL},
     {CALL, "{\"code\":7,\"message\":\"\"}", NULL, NULL},
-    {CALL, "{\"code\":-32601,\"message\":\"no such tool\"}", NO_TOOL, NO_TOOL},
+    {CALL, "{\"code\":-32601,\"message\":\"no such tool\"}", NO_TOOL("no such tool"),
+	NO_TOOL("no such tool")},
+    {CALL, "{\"data\":7,\"code\" : -32601,\"x\":[],\"message\":\"\\u0041\"}",
+	"{\"data\":7,\"code\":-32602,\"x\":[],\"message\":\"\\u0041\"}",
+	"{\"data\":7,\"code\":-32602,\"x\":[],\"message\":\"\\u0041\"}"},
     {GET, "{\"code\":-32601,\"message\":\"no\"}", NULL, NULL},
     {READ, "{\"code\":-32601,\"message\":\"no\"}", NULL, NULL},
     {COMPLETE, "{\"code\":-32601,\"message\":\"no\"}", NULL, NULL},
@@ -182,7 +187,9 @@ static const struct {
 } failures[] = {
     {CALL, MV_DIED, "killed by signal 9 (Killed)",
 	FAILED("tools/call", "the upstream ended",
-	    ": killed by signal 9 (Killed); a retry may help", "died", "true")},
+	    ": killed by signal 9 (Killed); the call may have had effects, so check "
+	    "before a retry",
+	    "died", "true")},
     {READ, MV_TIMEOUT, NULL,
 	FAILED("resources/read", "no answer within the time limit of 300000 ms",
 	    "; a retry may help", "timeout", "true")},
@@ -201,6 +208,58 @@ START_TEST(calls_without_an_answer)
 		fake_upstream_fail(f->u[0], round, failures[_i].err, failures[_i].detail);
 		peer_expect_error(p, "1", failures[_i].want);
 	}
+}
+END_TEST
+
+/* What only reads has no effects; what was not sent has none either. */
+START_TEST(calls_that_may_have_acted)
+{
+	static const struct {
+		const char *annotations;
+		bool acted;
+	} rows[] = {
+	    {"", true},
+	    {",\"annotations\":{}", true},
+	    {",\"annotations\":{\"readOnlyHint\":false}", true},
+	    {",\"annotations\":{\"readOnlyHint\":\"true\"}", true},
+	    {",\"annotations\":{\"readOnlyHint\":true}", false},
+	};
+	char list[200];
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		(void)snprintf(list, sizeof(list), "{\"tools\":[{\"name\":\"a\"%s}]}",
+		    rows[i].annotations);
+		fake_upstream_list(f->u[1], LIST_TOOLS, list);
+		fake_loop_advance(f->loop, 1000);
+		while (p->taken < p->n)
+			(void)peer_read(p);
+		ask(i % 2, "tools/call", "\"name\":\"beta__a\"");
+		fake_upstream_fail(f->u[1], i, MV_TIMEOUT, NULL);
+		ck_assert_int_eq(
+		    strstr(peer_read(p), "the call may have had effects") != NULL,
+		    rows[i].acted);
+	}
+	fake_upstream_refuse(f->u[1], MV_BUSY);
+	ask(false, "tools/call", "\"name\":\"beta__a\"");
+	ck_assert_ptr_null(strstr(peer_read(p), "effects"));
+	fake_upstream_refuse(f->u[1], MV_OK);
+}
+END_TEST
+
+/* Its list may have changed since. */
+START_TEST(a_tool_that_is_not_there)
+{
+	ask(false, CALL);
+	fake_upstream_error(f->u[0], 0, "{\"code\":-32601,\"message\":\"no\"}");
+	peer_expect_error(p, "1", NO_TOOL("no"));
+	ck_assert_uint_eq(fake_upstream_doubts(f->u[0], LIST_TOOLS), 1);
+	ask(true, READ);
+	fake_upstream_error(f->u[0], 1, "{\"code\":-32601,\"message\":\"no\"}");
+	(void)peer_expect_code(p, "1", -32601);
+	ask(true, CALL);
+	fake_upstream_error(f->u[0], 2, "{\"code\":-32602,\"message\":\"no\"}");
+	(void)peer_expect_code(p, "1", -32602);
+	ck_assert_uint_eq(fake_upstream_doubts(f->u[0], LIST_TOOLS), 1);
 }
 END_TEST
 
@@ -255,16 +314,17 @@ static const struct {
 } unreachable[] = {
     {MV_DIED, "killed by signal 9 (Killed)",
 	AS_RESULT("Upstream alpha: the upstream ended (tools/call): killed by signal 9 "
-		  "(Killed); a retry may help")},
+		  "(Killed); the call may have had effects, so check before a retry")},
     {MV_TIMEOUT, NULL,
-	AS_RESULT("Upstream alpha: no answer within the time limit of 300000 ms "
-		  "(tools/call); a retry may help")},
+	AS_RESULT(
+	    "Upstream alpha: no answer within the time limit of 300000 ms (tools/call); "
+	    "the call may have had effects, so check before a retry")},
     {MV_SPAWN, "no \"npx\"",
 	AS_RESULT("Upstream alpha: the command could not be started (tools/call): no "
 		  "\\\"npx\\\"; a retry may help")},
     {MV_PROTOCOL, NULL,
-	AS_RESULT("Upstream alpha: the upstream broke the protocol (tools/call); a retry "
-		  "will not help")},
+	AS_RESULT("Upstream alpha: the upstream broke the protocol (tools/call); the "
+		  "call may have had effects, and a retry will not help")},
 };
 
 START_TEST(failures_become_results)
@@ -342,7 +402,7 @@ START_TEST(errors_become_results)
 		peer_expect_error(p, "1", rescued[_i].error);
 		ask(modern, CALL);
 		fake_upstream_error(f->u[0], n++, "{\"code\":-32601,\"message\":\"m\"}");
-		peer_expect_error(p, "1", NO_TOOL);
+		peer_expect_error(p, "1", NO_TOOL("m"));
 	}
 }
 END_TEST
@@ -355,10 +415,10 @@ static const struct {
 	const char *members, *want;
 } shaped[] = {
     {SHAPED "{\"Owner\":1}", "{\"code\":-32602,\"message\":\"Invalid params: argument "
-			     "\\\"Owner\\\" differs only "
-			     "by case from one that is fixed\"}"},
-    {SHAPED "[]",
-	"{\"code\":-32602,\"message\":\"Invalid params: arguments must be an object\"}"},
+			     "\\\"Owner\\\" differs only by case from one that is fixed. "
+			     "Retrying unchanged will fail.\"}"},
+    {SHAPED "[]", "{\"code\":-32602,\"message\":\"Invalid params: arguments must be an "
+		  "object; got []. Retrying unchanged will fail.\"}"},
 };
 
 START_TEST(arguments_that_a_shape_refuses)
@@ -449,6 +509,8 @@ main(void)
 	tcase_add_test(tc, url_elicitations_of_a_completion);
 	tcase_add_loop_test(tc, calls_without_an_answer, 0,
 	    (int)(sizeof(failures) / sizeof(failures[0])));
+	tcase_add_test(tc, calls_that_may_have_acted);
+	tcase_add_test(tc, a_tool_that_is_not_there);
 	tcase_add_test(tc, calls_that_cannot_be_sent);
 	tcase_add_test(tc, calls_that_waited);
 	tcase_add_loop_test(tc, arguments_that_a_shape_refuses, 0,

@@ -17,30 +17,31 @@
 	"{\"tools\":{\"listChanged\":true},\"prompts\":{\"listChanged\":true},"          \
 	"\"resources\":{\"subscribe\":true,\"listChanged\":true},\"completions\":{},"    \
 	"\"logging\":{}}"
-#define NO_VERSION                                                                       \
+#define NO_VERSION(got)                                                                  \
 	"{\"code\":-32602,\"message\":\"Invalid params: protocolVersion must be a "      \
-	"non-empty string\"}"
+	"non-empty string" got ". Retrying unchanged will fail.\"}"
 
 /* ---- revisions ---- */
 
 static const struct {
 	const char *params, *revision; /* NULL: refused */
+	const char *got;
 } asked[] = {
     {"{\"protocolVersion\":\"2024-11-05\",\"capabilities\":{},\"clientInfo\":{}}",
-	"2024-11-05"},
-    {"{\"protocolVersion\":\"2025-03-26\"}", "2025-03-26"},
-    {"{\"protocolVersion\":\"2025-06-18\"}", "2025-06-18"},
-    {"{\"protocolVersion\":\"2025-11-25\"}", "2025-11-25"},
-    {"{\"protocolVersion\":\"2025-11-2\\u0035\"}", "2025-11-25"},
+	"2024-11-05", ""},
+    {"{\"protocolVersion\":\"2025-03-26\"}", "2025-03-26", ""},
+    {"{\"protocolVersion\":\"2025-06-18\"}", "2025-06-18", ""},
+    {"{\"protocolVersion\":\"2025-11-25\"}", "2025-11-25", ""},
+    {"{\"protocolVersion\":\"2025-11-2\\u0035\"}", "2025-11-25", ""},
     /* Unknown, or not to be spoken after initialize: the latest that is. */
-    {"{\"protocolVersion\":\"2026-07-28\"}", "2025-11-25"},
-    {"{\"protocolVersion\":\"2099-01-01\"}", "2025-11-25"},
-    {"{\"protocolVersion\":\"1\"}", "2025-11-25"},
-    {"{\"protocolVersion\":\"\"}", NULL},
-    {"{\"protocolVersion\":20251125}", NULL},
-    {"{\"protocolVersion\":null}", NULL},
-    {"{}", NULL},
-    {NULL, NULL},
+    {"{\"protocolVersion\":\"2026-07-28\"}", "2025-11-25", ""},
+    {"{\"protocolVersion\":\"2099-01-01\"}", "2025-11-25", ""},
+    {"{\"protocolVersion\":\"1\"}", "2025-11-25", ""},
+    {"{\"protocolVersion\":\"\"}", NULL, "; got \\\"\\\""},
+    {"{\"protocolVersion\":20251125}", NULL, "; got 20251125"},
+    {"{\"protocolVersion\":null}", NULL, "; got null"},
+    {"{}", NULL, ""},
+    {NULL, NULL, ""},
 };
 
 START_TEST(revision_is_agreed_on)
@@ -51,7 +52,8 @@ START_TEST(revision_is_agreed_on)
 
 	peer_ask(p, "0", "initialize", asked[_i].params);
 	if (asked[_i].revision == NULL) {
-		peer_expect_error(p, "0", NO_VERSION);
+		(void)snprintf(want, sizeof(want), NO_VERSION("%s"), asked[_i].got);
+		peer_expect_error(p, "0", want);
 	} else {
 		(void)snprintf(want, sizeof(want),
 		    "{\"protocolVersion\":\"%s\",\"capabilities\":" ALL "," SERVER "}",

@@ -11,15 +11,18 @@
 #include <string.h>
 
 #define IO	  "\"io.modelcontextprotocol/"
-#define BAD(t)	  "{\"code\":-32602,\"message\":\"Invalid params: " t "\"}"
+#define UNCHANGED ". Retrying unchanged will fail."
+#define BAD(t)	  "{\"code\":-32602,\"message\":\"Invalid params: " t UNCHANGED "\"}"
 #define NEEDS(t)  BAD("params._meta must have io.modelcontextprotocol/" t)
-#define NO_METHOD "{\"code\":-32601,\"message\":\"Method not found\"}"
+#define NO_METHOD(name)                                                                  \
+	"{\"code\":-32601,\"message\":\"Method not found: " name UNCHANGED "\"}"
 #define NO_INITIALIZE                                                                    \
 	"{\"code\":-32601,\"message\":\"Method not found: initialize belongs to "        \
 	"earlier "                                                                       \
-	"revisions; this request is one of 2026-07-28\"}"
-#define REVISION(asked)                                                                  \
-	"{\"code\":-32022,\"message\":\"Unsupported protocol version\",\"data\":"        \
+	"revisions; this request is one of 2026-07-28. Retrying unchanged will fail.\"}"
+#define REVISION(text, asked)                                                            \
+	"{\"code\":-32022,\"message\":\"Unsupported protocol version: " text             \
+	"; send one of data.supported\",\"data\":"                                       \
 	"{\"supported\":[\"2026-07-28\"],\"requested\":\"" asked "\"}}"
 #define OWN "{\"resultType\":\"complete\"," SERVER_META ","
 
@@ -50,44 +53,49 @@ static const struct {
     {"tools/list", "{\"_meta\":{" IO "clientInfo\":{}}}",
 	NEEDS("protocolVersion, a string")},
     {"tools/list", "{\"_meta\":{" IO "protocolVersion\":7," MODERN_CAPS "}}",
-	NEEDS("protocolVersion, a string")},
+	NEEDS("protocolVersion, a string; got 7")},
     {"tools/list", "{\"_meta\":{" MODERN_VERSION "}}",
 	NEEDS("clientCapabilities, an object")},
     {"tools/list", "{\"_meta\":{" MODERN_VERSION "," IO "clientCapabilities\":null}}",
-	NEEDS("clientCapabilities, an object")},
+	NEEDS("clientCapabilities, an object; got null")},
     {"tools/list",
 	"{\"_meta\":{" MODERN_VERSION "," MODERN_CAPS "," IO "clientInfo\":\"c\"}}",
-	BAD("io.modelcontextprotocol/clientInfo must be an object")},
+	BAD("io.modelcontextprotocol/clientInfo must be an object; got \\\"c\\\"")},
     {"tools/list",
 	"{\"_meta\":{" MODERN_VERSION "," MODERN_CAPS "," IO "logLevel\":\"loud\"}}",
 	BAD("io.modelcontextprotocol/logLevel must be debug, info, notice, warning, "
-	    "error, critical, alert or emergency")},
+	    "error, critical, alert or emergency; got \\\"loud\\\"")},
     /* The revision comes after them, and before the method */
     {"nope", "{\"_meta\":{" IO "protocolVersion\":\"2099-01-01\"}}",
 	NEEDS("clientCapabilities, an object")},
     {"nope", "{\"_meta\":{" IO "protocolVersion\":\"2099-01-01\"," MODERN_CAPS "}}",
-	REVISION("2099-01-01")},
+	REVISION("2099-01-01", "2099-01-01")},
     {"nope", "{\"_meta\":{" IO "protocolVersion\":\"2025-11-2\\u0035\"," MODERN_CAPS "}}",
-	REVISION("2025-11-2\\u0035")},
+	REVISION("2025-11-25", "2025-11-2\\u0035")},
     {"server/discover", "{\"_meta\":{" IO "protocolVersion\":\"\"," MODERN_CAPS "}}",
-	REVISION("")},
+	REVISION("", "")},
     /* The method before its params */
-    {"nope", "{" MODERN_META ",\"cursor\":7}", NO_METHOD},
+    {"nope", "{" MODERN_META ",\"cursor\":7}", NO_METHOD("nope")},
     {"initialize", "{" MODERN_META "}", NO_INITIALIZE},
-    {"ping", "{" MODERN_META "}", NO_METHOD},
-    {"logging/setLevel", "{" MODERN_META ",\"level\":\"info\"}", NO_METHOD},
-    {"resources/subscribe", "{" MODERN_META ",\"uri\":\"file:///a\"}", NO_METHOD},
-    {"resources/unsubscribe", "{" MODERN_META ",\"uri\":\"file:///a\"}", NO_METHOD},
-    {"notifications/cancelled", "{" MODERN_META "}", NO_METHOD},
+    {"ping", "{" MODERN_META "}", NO_METHOD("ping")},
+    {"logging/setLevel", "{" MODERN_META ",\"level\":\"info\"}",
+	NO_METHOD("logging/setLevel")},
+    {"resources/subscribe", "{" MODERN_META ",\"uri\":\"file:///a\"}",
+	NO_METHOD("resources/subscribe")},
+    {"resources/unsubscribe", "{" MODERN_META ",\"uri\":\"file:///a\"}",
+	NO_METHOD("resources/unsubscribe")},
+    {"notifications/cancelled", "{" MODERN_META "}",
+	NO_METHOD("notifications/cancelled")},
     {"tools/list", "{" MODERN_META ",\"cursor\":7}",
-	BAD("unknown cursor; the list has one page")},
+	BAD("unknown cursor; the list has one page; got 7")},
     {"tools/list",
 	"{\"_meta\":{" MODERN_VERSION "," MODERN_CAPS ",\"progressToken\":{}}}",
-	BAD("_meta.progressToken must be a string or an integer")},
+	BAD("_meta.progressToken must be a string or an integer; got {}")},
     {"tools/call", "{" MODERN_META ",\"name\":\"nope\"}",
 	"{\"code\":-32602,\"message\":\"Unknown tool: nope\"}"},
     {"tools/call", "{" MODERN_META "}",
-	"{\"code\":-32602,\"message\":\"Unknown tool: params.name must be a string\"}"},
+	"{\"code\":-32602,\"message\":\"Unknown tool: params.name must be a "
+	"string" UNCHANGED "\"}"},
     {"resources/read", "{" MODERN_META ",\"uri\":\"x:/\"}",
 	"{\"code\":-32602,\"message\":\"Resource not found: "
 	"x:/\",\"data\":{\"uri\":\"x:/\"}"

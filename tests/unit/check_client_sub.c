@@ -133,8 +133,8 @@ START_TEST(refused_by_the_owner)
 	fake_upstream_set_watching(f->u[0], FAKE_WATCH_NO);
 	subscribe("1", URI_A);
 	peer_expect_error(p, "1",
-	    "{\"code\":-32601,\"message\":\"The upstream of this resource takes no "
-	    "subscriptions\"}");
+	    "{\"code\":-32601,\"message\":\"The upstream of resource \\\"file:///a\\\" "
+	    "takes no subscriptions. Retrying unchanged will fail.\"}");
 	ck_assert_uint_eq(fake_upstream_n_watches(f->u[0]), 0);
 	ck_assert_uint_eq(client_in_flight(p->c), 0);
 }
@@ -152,8 +152,8 @@ START_TEST(refused_by_us)
 	fake_upstream_set_caps(f->u[0], none);
 	subscribe("1", URI_A);
 	peer_expect_error(p, "1",
-	    "{\"code\":-32601,\"message\":\"The upstream of this resource takes no "
-	    "subscriptions\"}");
+	    "{\"code\":-32601,\"message\":\"The upstream of resource \\\"file:///a\\\" "
+	    "takes no subscriptions. Retrying unchanged will fail.\"}");
 	fake_upstream_set_state(f->u[1], UPSTREAM_ST_DOWN, "died");
 	subscribe("1", "{\"uri\":\"file:///b\"}");
 	(void)peer_expect_code(p, "1", -32603);

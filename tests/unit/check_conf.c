@@ -130,6 +130,52 @@ START_TEST(test_corpus)
 }
 END_TEST
 
+#define EXEC_TOOL "kind = \"exec\"; tool = ( { tool = \"t\"; command = \"/bin/ls\" "
+
+/* The least that an upstream has that may have an option. */
+static const char *
+conf_base(const struct conf_row *r)
+{
+	static const struct {
+		unsigned kind;
+		const char *text;
+	} bases[] = {
+	    {CONF_K_STDIO, "command = \"x\""},
+	    {CONF_K_HTTP, "url = \"http://h/\""},
+	    {CONF_K_GRAPHQL, "kind = \"graphql\"; url = \"http://h/\""},
+	    {CONF_K_EXEC, EXEC_TOOL "} )"},
+	    {CONF_K_SHELL, "kind = \"shell\"; file = \"f\"; tools_file = \"t\""},
+	};
+	size_t i = 0;
+
+	while (!CONF_IS_OF(r->flags, bases[i].kind))
+		i++;
+	return bases[i].text;
+}
+
+/* Whether the least has it already. */
+static bool
+is_in_base(const struct conf_row *r)
+{
+	static const char *const keys[] = {"file", "tools_file"};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		if (r->where == CONF_OWN && strcmp(keys[i], r->key) == 0)
+			return true;
+	}
+	return (r->flags & CONF_F_Q) ||
+	       (r->where == CONF_SHAPE && strcmp(r->key, "command") == 0);
+}
+
+/* What makes a parameter one that may have an option. */
+static const char *
+param_base(const struct conf_row *r)
+{
+	if (r->type == CONF_TY_NUMBER)
+		return "type = \"number\";";
+	return strcmp(r->key, "max_items") == 0 ? "type = \"array\";" : "";
+}
+
 /* A conf that gives one option one value. */
 static const char *
 conf_with(const struct conf_row *r, const char *value)
@@ -150,15 +196,23 @@ conf_with(const struct conf_row *r, const char *value)
 		break;
 	case CONF_UPSTREAM:
 	case CONF_EXTRA:
+	case CONF_OWN:
 		snprintf(text, sizeof(text), "upstream : { a : { %s; %s } }",
-		    r->flags & CONF_F_R ? "url = \"http://h/\"" : "command = \"x\"",
-		    setting);
+		    conf_base(r), setting);
 		break;
 	case CONF_SHAPE:
-		snprintf(text, sizeof(text),
-		    "upstream : { a : { command = \"x\"; "
-		    "tool = ( { tool = \"t\"; %s } ) } }",
+		snprintf(text, sizeof(text), "upstream : { a : { %s; %s } ) } }",
+		    CONF_IS_OF(r->flags, CONF_K_STDIO)
+			? "command = \"x\"; tool = ( { tool = \"t\""
+			: EXEC_TOOL,
 		    setting);
+		break;
+	case CONF_PARAM:
+	case CONF_RULE:
+		snprintf(text, sizeof(text),
+		    "upstream : { a : { " EXEC_TOOL
+		    "; params : { p : { %s %s } } } ) } }",
+		    param_base(r), setting);
 		break;
 	case CONF_PROFILE:
 		snprintf(text, sizeof(text), "profile : { a : { %s } }", setting);
@@ -180,7 +234,10 @@ dump_line(const struct conf_row *r, const char *value)
 	    [CONF_LISTEN] = "listen.:1/mcp.",
 	    [CONF_UPSTREAM] = "upstream.a.",
 	    [CONF_EXTRA] = "upstream.a.",
+	    [CONF_OWN] = "upstream.a.",
 	    [CONF_SHAPE] = "upstream.a.tool.t.",
+	    [CONF_PARAM] = "upstream.a.tool.t.params.p.",
+	    [CONF_RULE] = "upstream.a.tool.t.params.p.",
 	    [CONF_PROFILE] = "profile.a.",
 	};
 	static char line[1024];
@@ -228,6 +285,9 @@ expect_words(const struct conf_row *r)
 	char value[64];
 
 	for (const char *const *p = conf_type_of(r)->names; *p; p++) {
+		/* None, and one that wants another option. */
+		if (**p == '\0' || strcmp(*p, "base64") == 0)
+			continue;
 		snprintf(value, sizeof(value), "\"%s\"", *p);
 		expect_value(r, value);
 	}
@@ -253,6 +313,7 @@ START_TEST(test_row)
 		break;
 	case CONF_TY_BOOL:
 	case CONF_TY_VERIFY:
+	case CONF_TY_HINT:
 		expect_value(r, "true");
 		expect_value(r, "false");
 		break;
@@ -268,7 +329,30 @@ START_TEST(test_row)
 	case CONF_TY_START:
 	case CONF_TY_FAILURE:
 	case CONF_TY_TRANSPORT:
+	case CONF_TY_GRAPHQL:
+	case CONF_TY_SURVIVAL:
+	case CONF_TY_ANNOTATE:
+	case CONF_TY_MUTATIONS:
+	case CONF_TY_EXECUTE:
+	case CONF_TY_NAMES:
+	case CONF_TY_EXEC_ERR:
+	case CONF_TY_EXEC_OVER:
+	case CONF_TY_EXEC_OUT:
+	case CONF_TY_PARAM_TYPE:
 		expect_words(r);
+		break;
+	case CONF_TY_VALUE:
+		expect_value(r, "\"x\"");
+		rig_bad(conf_with(r, "true"), "is not what the parameter may be");
+		break;
+	case CONF_TY_NUMBER:
+		expect_value(r, "-3");
+		expect_value(r, "0.25");
+		rig_bad(conf_with(r, "\"1\""), "want a number, not a string");
+		break;
+	case CONF_TY_POINTER:
+		expect_value(r, "\"/a/b\"");
+		rig_bad(conf_with(r, "1"), "want a string");
 		break;
 	case CONF_TY_COMMAND:
 	case CONF_TY_URL:
@@ -283,7 +367,7 @@ START_TEST(test_row)
 		break;
 	default:
 		rig_bad(conf_with(r, "true"),
-		    r->flags & CONF_F_Q ? "duplicate setting name" : "want ");
+		    is_in_base(r) ? "duplicate setting name" : "want ");
 		break;
 	}
 }
@@ -292,24 +376,25 @@ END_TEST
 /* What nobody sets is as the table has it, in upstreams as well, whose defaults another
  * module sets. What is not for the kind of an upstream is not shown. */
 static void
-expect_defaults(const char *kind, unsigned other)
+expect_defaults(const char *group, unsigned kind, const char *shown)
 {
 	char text[256], want[256], *dump, *changed;
 	struct conf *c;
 
 	snprintf(text, sizeof(text),
-	    "upstream : { a : { %s } }; listen = ( { address = \":1\" } )", kind);
+	    "upstream : { a : { %s } }; listen = ( { address = \":1\" } )", group);
 	snprintf(
-	    want, sizeof(want), "listen.:1/mcp.address = \":1\"\nupstream.a.%s\n", kind);
+	    want, sizeof(want), "listen.:1/mcp.address = \":1\"\nupstream.a.%s\n", shown);
 	c = rig_good(text);
 	dump = rig_dump(c, false);
 	changed = rig_dump(c, true);
 	for (size_t i = 0; i < conf_n_rows; i++) {
 		const struct conf_row *r = &conf_rows[i];
 
-		if (r->dflt)
+		if (r->dflt && r->where != CONF_SHAPE && r->where != CONF_PARAM &&
+		    r->where != CONF_RULE)
 			ck_assert_msg(rig_has_line(dump, dump_line(r, r->dflt)) ==
-					  !(r->flags & other),
+					  CONF_IS_OF(r->flags, kind),
 			    "%s\n%s", dump_line(r, r->dflt), dump);
 	}
 	ck_assert_str_eq(changed, want);
@@ -323,8 +408,17 @@ START_TEST(test_defaults)
 	struct conf *c;
 	char *changed;
 
-	expect_defaults("command = \"x\"", CONF_F_R);
-	expect_defaults("url = \"http://h/\"", CONF_F_P);
+	expect_defaults("command = \"x\"", CONF_K_STDIO, "command = \"x\"");
+	expect_defaults("url = \"http://h/\"", CONF_K_HTTP, "url = \"http://h/\"");
+	expect_defaults("url = \"http://h/\"; kind = \"graphql\"", CONF_K_GRAPHQL,
+	    "kind = \"graphql\"\nupstream.a.url = \"http://h/\"");
+	expect_defaults(EXEC_TOOL "} )", CONF_K_EXEC,
+	    "kind = \"exec\"\nupstream.a.tool.t.tool = \"t\"\n"
+	    "upstream.a.tool.t.command = \"/bin/ls\"");
+	expect_defaults("kind = \"shell\"; file = \"/f\"; tools_file = \"/t\"",
+	    CONF_K_SHELL,
+	    "kind = \"shell\"\nupstream.a.file = \"/f\"\n"
+	    "upstream.a.tools_file = \"/t\"");
 	c = conf_new_default();
 	changed = rig_dump(c, true);
 	ck_assert_str_eq(changed, "");

@@ -21,7 +21,8 @@
 #define CALLED "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"n\":1.0}}\n"
 #define STOPPED(id)                                                                      \
 	"{\"jsonrpc\":\"2.0\",\"id\":" id ",\"error\":{\"code\":-32603,\"message\":"     \
-	"\"mcpvisor is stopping; a retry may help\",\"data\":{\"reason\":\"stopping\","  \
+	"\"mcpvisor is stopping; the call may have had effects, so check before a "      \
+	"retry\",\"data\":{\"reason\":\"stopping\","                                     \
 	"\"retryable\":true}}}\n"
 
 static struct fleet *f;

@@ -24,7 +24,9 @@
 	"\"toolsListChanged\":true,\"promptsListChanged\":true,"                         \
 	"\"resourcesListChanged\":true"
 #define URIS(list) "\"resourceSubscriptions\":[" list "]"
-#define BAD(t)	   "{\"code\":-32602,\"message\":\"Invalid params: " t "\"}"
+#define BAD(t)                                                                           \
+	"{\"code\":-32602,\"message\":\"Invalid params: " t                              \
+	". Retrying unchanged will fail.\"}"
 
 static struct fleet *f;
 static struct peer *p;
@@ -108,14 +110,15 @@ static const struct {
 	const char *params, *error;
 } faults[] = {
     {"{" MODERN_META "}", BAD("notifications must be an object")},
-    {"{" MODERN_META ",\"notifications\":[]}", BAD("notifications must be an object")},
+    {"{" MODERN_META ",\"notifications\":[]}",
+	BAD("notifications must be an object; got []")},
     {"{" MODERN_META ",\"notifications\":{\"toolsListChanged\":1}}",
 	BAD("toolsListChanged, promptsListChanged and resourcesListChanged must be "
-	    "booleans")},
+	    "booleans; got 1")},
     {"{" MODERN_META ",\"notifications\":{\"resourceSubscriptions\":\"x:/\"}}",
-	BAD("resourceSubscriptions must be an array of strings")},
+	BAD("resourceSubscriptions must be an array of strings; got \\\"x:/\\\"")},
     {"{" MODERN_META ",\"notifications\":{\"resourceSubscriptions\":[\"x:/\",7]}}",
-	BAD("resourceSubscriptions must be an array of strings")},
+	BAD("resourceSubscriptions must be an array of strings; got [\\\"x:/\\\",7]")},
 };
 
 START_TEST(filters_that_are_none)
@@ -348,8 +351,8 @@ START_TEST(listens_are_bounded)
 	}
 	listen_to("\"more\"", "");
 	peer_expect_error(p, "\"more\"",
-	    "{\"code\":-32603,\"message\":\"Too many subscriptions on this "
-	    "connection\"}");
+	    "{\"code\":-32603,\"message\":\"Too many subscriptions on this connection "
+	    "are open; a retry may help\"}");
 	cancel("0");
 	listen_to("\"more\"", "");
 	(void)peer_read(p);

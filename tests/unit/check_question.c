@@ -150,9 +150,10 @@ START_TEST(refused)
 {
 	uint64_t counted = metrics_get(METRIC_QUESTIONS_REFUSED);
 
-	question_refuse(made_of(ASK("7", "")), -32601, "no \"m\"\n");
-	ck_assert_str_eq(
-	    heard, "7 error {\"code\":-32601,\"message\":\"no \\\"m\\\"\\n\"}");
+	question_refuse(made_of(ASK("7", "")), WORDING_ASK_GONE);
+	ck_assert_str_eq(heard,
+	    "7 error {\"code\":-32603,\"message\":\"The client has gone; a retry will "
+	    "not help\"}");
 	ck_assert_uint_eq(n_answers, 1);
 	ck_assert_uint_eq(metrics_get(METRIC_QUESTIONS_REFUSED), counted + 1);
 }
@@ -164,10 +165,9 @@ START_TEST(refused_without_memory)
 	struct question *q = made_of(ASK("7", ""));
 
 	mem_fail_at(1, 1);
-	question_refuse(q, -32601, "no");
+	question_refuse(q, WORDING_ASK_GONE);
 	mem_fail_at(0, 0);
-	ck_assert_str_eq(
-	    heard, "7 error {\"code\":-32603,\"message\":\"out of memory\"}");
+	ck_assert_str_eq(heard, "7 error " WORDING_NO_MEMORY);
 }
 END_TEST
 

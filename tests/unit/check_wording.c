@@ -67,7 +67,8 @@ static const struct {
 	"\"retryable\":true}}"},
     {{.err = MV_PARKED, .upstream = "my \"x\"", .detail = "exited\twith 1"},
 	"{\"code\":-32603,\"message\":\"Upstream my \\\"x\\\": the upstream failed too "
-	"often: exited\\twith 1; a retry will not help\",\"data\":{\"upstream\":\"my "
+	"often: exited\\\\u0009with 1; a retry will not "
+	"help\",\"data\":{\"upstream\":\"my "
 	"\\\"x\\\"\",\"reason\":\"parked\",\"retryable\":false}}"},
     {{.err = MV_SYNTAX, .detail = ""},
 	"{\"code\":-32700,\"message\":\"not valid JSON; a retry will not help\","
@@ -181,8 +182,8 @@ START_TEST(plain_errors)
 END_TEST
 
 #define X50   "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
-#define X199  X50 X50 X50 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
-#define OTHER "Unknown name: params must be a string"
+#define X63   X50 "xxxxxxxxxxxxx"
+#define OTHER "Unknown name: params must be a string. Retrying unchanged will fail."
 
 static const struct {
 	enum method method;
@@ -194,21 +195,25 @@ static const struct {
     {METHOD_RESOURCES_READ, "\"x:/\"", "Unknown resource: x:/"},
     {METHOD_TOOLS_CALL, "\"\"", "Unknown tool: "},
     {METHOD_TOOLS_CALL, "\"a\\u0062\\n\\\"\\ud83d\\ude00\"",
-	"Unknown tool: ab\\n\\\"\xf0\x9f\x98\x80"},
+	"Unknown tool: ab\\\\u000a\\\"\xf0\x9f\x98\x80"},
     /* A lone surrogate is never written. */
     {METHOD_TOOLS_CALL, "\"\\ud800\"", "Unknown tool: \xef\xbf\xbd"},
-    /* Cut at 200 bytes, never inside a character. */
-    {METHOD_TOOLS_CALL, "\"" X199 "y\"", "Unknown tool: " X199 "y"},
-    {METHOD_TOOLS_CALL, "\"" X199 "yz\"", "Unknown tool: " X199 "y..."},
-    {METHOD_TOOLS_CALL, "\"" X199 "\xc3\xa4\"", "Unknown tool: " X199 "..."},
-    {METHOD_TOOLS_CALL, "", "Unknown tool: params.name must be a string"},
-    {METHOD_TOOLS_CALL, "7", "Unknown tool: params.name must be a string"},
-    {METHOD_PROMPTS_GET, "{}", "Unknown prompt: params.name must be a string"},
-    {METHOD_RESOURCES_READ, "null", "Unknown resource: params.uri must be a string"},
+    /* Cut at 64 bytes, never inside a character. */
+    {METHOD_TOOLS_CALL, "\"" X63 "y\"", "Unknown tool: " X63 "y"},
+    {METHOD_TOOLS_CALL, "\"" X63 "yz\"", "Unknown tool: " X63 "y..."},
+    {METHOD_TOOLS_CALL, "\"" X63 "\xc3\xa4\"", "Unknown tool: " X63 "..."},
+    {METHOD_TOOLS_CALL, "",
+	"Unknown tool: params.name must be a string. Retrying unchanged will fail."},
+    {METHOD_TOOLS_CALL, "7",
+	"Unknown tool: params.name must be a string. Retrying unchanged will fail."},
+    {METHOD_PROMPTS_GET, "{}",
+	"Unknown prompt: params.name must be a string. Retrying unchanged will fail."},
+    {METHOD_RESOURCES_READ, "null",
+	"Unknown resource: params.uri must be a string. Retrying unchanged will fail."},
     {METHOD_COMPLETE, "",
 	"Unknown reference: params.ref must be an object with type ref/prompt and name, "
 	"or "
-	"ref/resource and uri"},
+	"ref/resource and uri. Retrying unchanged will fail."},
     {METHOD_PING, "", OTHER},
 };
 
@@ -248,13 +253,14 @@ START_TEST(long_names_cost_little)
 	mem_fail_at(0, 0);
 	wording_put_unknown(&out, METHOD_TOOLS_CALL, (struct jtext){name.data, name.len});
 	ck_assert_uint_le(mem_try_count(), 8);
-	assert_out("{\"code\":-32602,\"message\":\"Unknown tool: " X199 "x...\"}");
+	assert_out("{\"code\":-32602,\"message\":\"Unknown tool: " X63 "x...\"}");
 	wording_put_no_resource(&out, -32602, (struct jtext){name.data, name.len});
-	assert_out("{\"code\":-32602,\"message\":\"Resource not found: " X199
-		   "x...\",\"data\":{\"uri\":\"" X199 "x...\"}}");
+	assert_out("{\"code\":-32602,\"message\":\"Resource not found: " X63
+		   "x...\",\"data\":{\"uri\":\"" X63 "x...\"}}");
 	wording_put_revision(&out, "[]", (struct jtext){name.data, name.len});
-	assert_out("{\"code\":-32022,\"message\":\"Unsupported protocol version\","
-		   "\"data\":{\"supported\":[],\"requested\":\"" X199 "x...\"}}");
+	assert_out("{\"code\":-32022,\"message\":\"Unsupported protocol version: " X63
+		   "x...; send one of data.supported\","
+		   "\"data\":{\"supported\":[],\"requested\":\"" X63 "x...\"}}");
 	buf_fini(&name);
 }
 END_TEST
@@ -263,7 +269,8 @@ START_TEST(revision_not_supported)
 {
 	wording_put_revision(&out, "[\"2026-07-28\"]", text_of("\"1\\u0039\""));
 	assert_out(
-	    "{\"code\":-32022,\"message\":\"Unsupported protocol version\","
+	    "{\"code\":-32022,\"message\":\"Unsupported protocol version: 19; send one "
+	    "of data.supported\","
 	    "\"data\":{\"supported\":[\"2026-07-28\"],\"requested\":\"1\\u0039\"}}");
 }
 END_TEST

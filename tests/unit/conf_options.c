@@ -26,8 +26,15 @@ print_range(const struct conf_row *r)
 {
 	const char *const *names = conf_type_of(r)->names;
 
-	for (int i = 0; names && names[i]; i++)
-		printf("%s\"%s\"", i ? ", " : "", names[i]);
+	const char *comma = "";
+
+	/* What stands for none is no word. */
+	for (int i = 0; names && names[i]; i++) {
+		if (*names[i] != '\0') {
+			printf("%s\"%s\"", comma, names[i]);
+			comma = ", ";
+		}
+	}
 	if (!names && r->hi > 0 && r->type != CONF_TY_MODE)
 		printf("%" PRIu64 " to %" PRIu64, r->lo, r->hi);
 }
@@ -37,14 +44,15 @@ print_rows(void)
 {
 	for (size_t i = 0; i < conf_n_rows; i++) {
 		const struct conf_row *r = &conf_rows[i];
+		char kinds[CONF_KINDS_BYTES];
 
 		printf("%s%s\t%s\t", conf_scope_prefix(r->where), r->key,
 		    conf_type_of(r)->name);
 		print_range(r);
-		printf("\t%s\t%s\t%s%s%s\t%s\n", r->dflt ? r->dflt : "",
+		printf("\t%s\t%s\t%s%s%s\t%s\t%s\n", r->dflt ? r->dflt : "",
 		    reloads[r->reload], r->flags & CONF_F_E ? "E" : "",
 		    r->flags & CONF_F_Q ? "Q" : "", r->flags & CONF_F_O ? "O" : "",
-		    r->doc);
+		    conf_kinds_text(r->flags, kinds), r->doc);
 	}
 }
 

@@ -111,4 +111,21 @@ rig_env_get(char *const *env, const char *key)
 	return NULL;
 }
 
+/* Runs a suite of one case. */
+static inline int
+rig_run(const char *name, TCase *tc)
+{
+	Suite *s = suite_create(name);
+	SRunner *sr;
+	int failed;
+
+	tcase_set_timeout(tc, 60);
+	suite_add_tcase(s, tc);
+	sr = srunner_create(s);
+	srunner_run_all(sr, CK_ENV);
+	failed = srunner_ntests_failed(sr);
+	srunner_free(sr);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
 #endif

@@ -20,8 +20,9 @@
 #define OWNER_WAIT_MS 30000
 #define WITHDRAWN_MS  60000
 #define UNCERTAIN                                                                        \
-	"7 refused -32603 It cannot be told which of several clients this is for"
-#define NOBODY "7 refused -32603 There is no client to ask"
+	"7 refused -32603 It cannot be told which of several clients this is for; a "    \
+	"retry may help"
+#define NOBODY "7 refused -32603 There is no client to ask; a retry may help"
 
 /* A client, with what it was asked and told. */
 struct asker {
