@@ -135,6 +135,9 @@ const struct command app_commands[] = {
 	"[--output json] UPSTREAM__TOOL [key=value... | --json '{...}']",
 	"call a tool, of a running daemon or of servers started for it", takes_tool,
 	run_cli, FLEET_OPTIONS " json output profile socket", false, true},
+    {"probe", "[--conf FILE | --mcp-json FILE] [--to FILE] [--again] [UPSTREAM]",
+	"call each read-only tool once and write down what it returns", takes_one_or_none,
+	run_probe, FLEET_OPTIONS " to again", false, true},
     {"status", "[--socket PATH] [--json]",
 	"what the running daemon does: upstreams, calls, memory", takes_nothing,
 	run_status, "socket json log-level", false, true},
@@ -263,6 +266,21 @@ set_dry_run(struct app *a, const char *value)
 }
 
 static bool
+set_to(struct app *a, const char *value)
+{
+	a->to = value;
+	return true;
+}
+
+static bool
+set_again(struct app *a, const char *value)
+{
+	(void)value;
+	a->again = true;
+	return true;
+}
+
+static bool
 set_client_prefix(struct app *a, const char *value)
 {
 	size_t n = strspn(value, "0123456789");
@@ -309,6 +327,9 @@ const struct app_option app_options[] = {
     {"client-prefix", "N", set_client_prefix,
 	"check: say which names are too long for clients that put N bytes in front",
 	NULL},
+    {"to", "FILE", set_to, "probe: the file to write, in place of probe.file of the conf",
+	"file"},
+    {"again", NULL, set_again, "probe: call those as well that were called before", NULL},
     {"dry-run", NULL, set_dry_run, "reload: say what would change, and do nothing", NULL},
     {.name = NULL},
 };

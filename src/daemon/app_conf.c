@@ -8,6 +8,7 @@
  * Owns: each fleet, until its command or the gateway has done with it.
  */
 #include "app_priv.h"
+#include "overlay.h"
 
 #include "mcpvisor/demo.h"
 #include "mcpvisor/expand.h"
@@ -115,6 +116,7 @@ fleet_load(const struct app *a, struct conf_errors *e)
 		conf_free(c);
 		return NULL;
 	}
+	overlay_apply(c);
 	f = mem_xcalloc(1, sizeof(*f));
 	f->conf = c;
 	f->enabled = mem_xcalloc(c->n_upstreams + 1, sizeof(*f->enabled));

@@ -20,7 +20,8 @@ struct app {
 	const char *conf_file; /* --conf, or the one that was found */
 	const char *mcp_json;  /* --mcp-json */
 	const char *profile, *socket;
-	bool demo, dump, dry_run, json;
+	bool demo, dump, dry_run, json, again;
+	const char *to; /* probe: the file that is written */
 	const char *client_prefix;
 	struct cli_opts cli;
 	char **argv; /* what follows the options */
@@ -86,6 +87,8 @@ int run_cli(struct app *a);
 int run_serve(struct app *a);
 int run_connect(struct app *a);
 const char *serve_socket(char *out, size_t size);
+/* app_probe.c */
+int run_probe(struct app *a);
 /* app_check.c */
 int run_check(struct app *a);
 /* app_control.c */

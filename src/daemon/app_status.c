@@ -38,6 +38,43 @@ text(const char *s)
 	return j != NULL ? j : json_null();
 }
 
+static const char *const answers[] = {
+#define X(id, name) [ANSWER_##id] = (name),
+    OUTCOME_ANSWERS(X)
+#undef X
+};
+
+/* What the results that are no errors have told. */
+static json_t *
+status_of_answers(const struct upstream_stats *st, uint64_t n_ok)
+{
+	json_t *o = json_object();
+	uint64_t seen = 0;
+
+	for (unsigned i = 0; i < ANSWER_MAX; i++) {
+		if (i == ANSWER_UNKNOWN)
+			continue;
+		seen += st->answers[i];
+		(void)json_object_set_new(o, answers[i], number(st->answers[i]));
+	}
+	/* Those of prompts and resources are among them. */
+	(void)json_object_set_new(
+	    o, answers[ANSWER_UNKNOWN], number(n_ok > seen ? n_ok - seen : 0));
+	return o;
+}
+
+/* What has been made of results of tools. */
+static json_t *
+status_of_labels(const struct upstream_stats *st)
+{
+	json_t *o = json_object();
+
+	for (unsigned i = 0; i < LABEL_REASON_MAX; i++)
+		(void)json_object_set_new(
+		    o, label_reason_text((enum label_reason)i), number(st->labels[i]));
+	return o;
+}
+
 /* A call ends on three axes; they are never folded into one. */
 static json_t *
 status_of_calls(const struct upstream_stats *st, size_t in_flight)
@@ -45,7 +82,7 @@ status_of_calls(const struct upstream_stats *st, size_t in_flight)
 	uint64_t results = st->returned - st->rpc_errors;
 
 	return json_pack("{s:o, s:o, s:{s:o, s:o, s:o, s:o, s:o, s:o, s:o}, "
-			 "s:{s:o, s:o}, s:{s:o}}",
+			 "s:{s:o, s:o}, s:o, s:o}",
 	    "total", number(st->calls), "in_flight", number(in_flight), "transport",
 	    "returned", number(results), "error", number(st->rpc_errors), "timeout",
 	    number(st->timeouts), "busy", number(st->busy), "cancelled",
@@ -54,8 +91,9 @@ status_of_calls(const struct upstream_stats *st, size_t in_flight)
 		       ? st->failed - st->timeouts - st->busy
 		       : 0),
 	    "failed", number(st->failed), "tool", "ok", number(results - st->tool_errors),
-	    "is_error", number(st->tool_errors), "answer", "unknown",
-	    number(results - st->tool_errors));
+	    "is_error", number(st->tool_errors), "answer",
+	    status_of_answers(st, results - st->tool_errors), "labels",
+	    status_of_labels(st));
 }
 
 static json_t *
@@ -84,12 +122,22 @@ status_of_origin(const struct upstream_conf *conf)
 }
 
 static json_t *
+status_of_identity(const struct gateway *g, const struct upstream *u)
+{
+	struct identity_counts n;
+
+	gateway_count_identities(g, u, &n);
+	return json_pack("{s:o, s:o, s:o}", "resolved", number(n.resolved), "unresolved",
+	    number(n.unresolved), "unknown", number(n.unknown));
+}
+
+static json_t *
 status_of_upstream(const struct gateway *g, const struct upstream *u)
 {
 	struct upstream_stats st = gateway_stats(g, u);
 
 	return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-			 "s:{s:o, s:o, s:o}, s:o}",
+			 "s:o, s:{s:o, s:o, s:o}, s:o}",
 	    "name", text(upstream_name(u)), "state",
 	    upstream_state_text(upstream_state(u)), "reason", text(upstream_reason(u)),
 	    "state_ms", number(st.state_ms), "pid",
@@ -98,9 +146,10 @@ status_of_upstream(const struct gateway *g, const struct upstream *u)
 	    "next_start_ms", st.next_ms > 0 ? number(st.next_ms) : json_null(),
 	    "revision", text(upstream_revision_text(u)), "instances",
 	    number(gateway_count_instances(g, u)), "lists", status_of_lists(u), "calls",
-	    status_of_calls(&st, gateway_in_flight(g, u)), "queue", "held",
-	    number(st.held), "held_bytes", number(st.held_bytes), "out_bytes",
-	    number(st.out_bytes), "noise_lines", number(st.noise_lines));
+	    status_of_calls(&st, gateway_in_flight(g, u)), "identity",
+	    status_of_identity(g, u), "queue", "held", number(st.held), "held_bytes",
+	    number(st.held_bytes), "out_bytes", number(st.out_bytes), "noise_lines",
+	    number(st.noise_lines));
 }
 
 /* The second number of statm, in pages. */
@@ -220,7 +269,8 @@ print_bytes(char out[32], json_int_t n)
 }
 
 #define NAME_COLUMNS 40
-#define ROW_FORMAT   "  %-8s %8s %7s %8s %6s %6s %6s %8s  %s"
+#define NUMBERS	     8 /* columns of a row */
+#define ROW_FORMAT   "  %-8s %8s %7s %8s %6s %6s %7s %7s %6s %6s %8s  %s"
 
 /* The first columns of a name, with spaces behind a shorter one; out has room for four
  * bytes a column. */
@@ -254,7 +304,14 @@ static void
 print_upstream(const json_t *u, FILE *out, unsigned name_width, unsigned width)
 {
 	const json_t *calls = json_object_get(u, "calls");
-	char span[32], pid[24] = "-", n[5][24], row[2048];
+	const struct {
+		const json_t *of;
+		const char *a, *b;
+	} numbers[NUMBERS] = {{calls, "total", NULL}, {calls, "transport", "failed"},
+	    {calls, "tool", "is_error"}, {calls, "answer", "partial"},
+	    {calls, "labels", "suspect"}, {calls, "answer", "null_identity"},
+	    {calls, "in_flight", NULL}, {u, "restarts", NULL}};
+	char span[32], pid[24] = "-", n[NUMBERS][24], row[2048];
 	size_t used = put_name(row, string_at(u, "name"), name_width);
 
 	print_span(span, at(u, "state_ms", NULL));
@@ -263,14 +320,12 @@ print_upstream(const json_t *u, FILE *out, unsigned name_width, unsigned width)
 		    pid, sizeof(pid), "%" JSON_INTEGER_FORMAT, at(u, "pid", NULL));
 	else if (json_is_string(json_object_get(u, "url")))
 		(void)snprintf(pid, sizeof(pid), "remote");
-	(void)snprintf(n[0], 24, "%" JSON_INTEGER_FORMAT, at(calls, "total", NULL));
-	(void)snprintf(
-	    n[1], 24, "%" JSON_INTEGER_FORMAT, at(calls, "transport", "failed"));
-	(void)snprintf(n[2], 24, "%" JSON_INTEGER_FORMAT, at(calls, "tool", "is_error"));
-	(void)snprintf(n[3], 24, "%" JSON_INTEGER_FORMAT, at(calls, "in_flight", NULL));
-	(void)snprintf(n[4], 24, "%" JSON_INTEGER_FORMAT, at(u, "restarts", NULL));
+	for (size_t i = 0; i < NUMBERS; i++)
+		(void)snprintf(n[i], sizeof(n[i]), "%" JSON_INTEGER_FORMAT,
+		    at(numbers[i].of, numbers[i].a, numbers[i].b));
 	(void)snprintf(row + used, sizeof(row) - used, ROW_FORMAT, string_at(u, "state"),
-	    span, pid, n[0], n[1], n[2], n[3], n[4], string_at(u, "reason"));
+	    span, pid, n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7],
+	    string_at(u, "reason"));
 	print_row(out, row, width);
 }
 
@@ -291,7 +346,8 @@ print_upstreams(const json_t *upstreams, FILE *out, unsigned width)
 		name_width = NAME_COLUMNS;
 	used = put_name(row, "UPSTREAM", name_width);
 	(void)snprintf(row + used, sizeof(row) - used, ROW_FORMAT, "STATE", "SINCE",
-	    "PID", "CALLS", "FAILED", "ERRORS", "OPEN", "RESTARTS", "REASON");
+	    "PID", "CALLS", "FAILED", "ERRORS", "PARTIAL", "SUSPECT", "NO-ID", "OPEN",
+	    "RESTARTS", "REASON");
 	print_row(out, row, width);
 	for (size_t i = 0; i < json_array_size(upstreams); i++)
 		print_upstream(json_array_get(upstreams, i), out, name_width, width);

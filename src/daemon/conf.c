@@ -125,6 +125,7 @@ conf_free(struct conf *c)
 	conf_set_string(&c->control.socket, NULL);
 	conf_set_string(&c->control.group, NULL);
 	conf_set_string(&c->upstream_dir, NULL);
+	conf_set_string(&c->probe.file, NULL);
 	conf_strings_free(c->mcp_servers);
 	mem_free(c->listen);
 	mem_free(c->profiles);

@@ -47,10 +47,12 @@ row_is_default(const struct conf_ctx *x, const struct conf_row *r, const void *m
 static void
 group_other_kind(struct conf_ctx *x, const struct conf_row *r, const config_setting_t *s)
 {
+	char theirs[CONF_KINDS_BYTES], its[CONF_KINDS_BYTES];
+
 	if (!x->in_defaults)
-		conf_error(x, (int)config_setting_source_line(s), "is an option of %s",
-		    r->flags & CONF_F_R ? "remote upstreams, and this one is a command"
-					: "commands, and this upstream is remote");
+		conf_error(x, (int)config_setting_source_line(s),
+		    "is an option of kind %s, and this upstream is of kind %s",
+		    conf_kinds_text(r->flags, theirs), conf_kinds_text(x->kind, its));
 }
 
 static void group_members(struct conf_ctx *x, enum conf_where scope, const char *prefix,
@@ -69,7 +71,7 @@ group_member(struct conf_ctx *x, enum conf_where scope, const char *prefix,
 	if (r && x->in_defaults && (r->flags & CONF_F_O)) {
 		conf_error(x, (int)config_setting_source_line(s),
 		    "is an option of one upstream, not of all");
-	} else if (r && (r->flags & x->other_kind)) {
+	} else if (r && x->kind != 0 && !CONF_IS_OF(r->flags, x->kind)) {
 		group_other_kind(x, r, s);
 	} else if (r) {
 		member = (char *)x->at[r->where] + r->offset;
@@ -185,6 +187,7 @@ group_read_tool(struct conf_ctx *x, const config_setting_t *group)
 	extra->n_rows++;
 	x->at[CONF_SHAPE] = &row->s;
 	conf_read_group(x, CONF_SHAPE, group);
+	conf_finish_tool(x, group);
 }
 
 void

@@ -168,16 +168,17 @@ import_finish(struct conf_ctx *x, struct upstream_conf *u, struct conf_extra *ex
 		return;
 	for (char **p = u->own_env; p && *p; p++)
 		conf_env_set(&own, *p, false);
-	x->at[CONF_UPSTREAM] = u;
-	x->at[CONF_EXTRA] = extra;
+	conf_at_upstream(x, u, extra);
 	x->keep_set = true;
-	x->other_kind = CONF_OTHER_KIND(u);
+	x->kind = CONF_K(u->kind);
 	conf_apply_defaults(x);
 	x->keep_set = false;
-	x->other_kind = 0;
-	if (u->url)
+	x->kind = 0;
+	if (u->kind != KIND_STDIO) {
+		conf_strings_free(own);
 		return;
-	conf_finish_env(x, extra->line);
+	}
+	conf_finish_env(x, NULL);
 	for (char **p = own; p && *p; p++)
 		conf_env_set(&u->own_env, *p, false);
 	conf_strings_free(own);

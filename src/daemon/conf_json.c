@@ -18,9 +18,6 @@
 #include "mcpvisor/json.h"
 #include "mcpvisor/mem.h"
 
-static bool json_write(struct conf_ctx *x, const struct conf_row *r,
-    const config_setting_t *s, struct buf *out, bool *secret);
-
 /* The shortest form that reads back as the same number, and as one with a fraction. */
 static bool
 json_write_float(struct conf_ctx *x, const config_setting_t *s, struct buf *out)
@@ -86,15 +83,15 @@ json_write_members(struct conf_ctx *x, const struct conf_row *r,
 			json_put_string(out, name, strlen(name));
 			buf_add_char(out, ':');
 		}
-		good = json_write(x, r, e, out, secret) && good;
+		good = conf_json_write(x, r, e, out, secret) && good;
 		conf_pop(x, old);
 	}
 	buf_add_char(out, is_group ? '}' : ']');
 	return good;
 }
 
-static bool
-json_write(struct conf_ctx *x, const struct conf_row *r, const config_setting_t *s,
+bool
+conf_json_write(struct conf_ctx *x, const struct conf_row *r, const config_setting_t *s,
     struct buf *out, bool *secret)
 {
 	char text[32];

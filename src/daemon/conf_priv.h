@@ -71,8 +71,8 @@ struct conf_ctx {
 	/* An unset variable leaves the text as it is: of what is not enabled. */
 	bool lenient;
 	bool in_defaults;
-	/* Flags of options that the upstream that is read cannot have. */
-	unsigned other_kind;
+	/* CONF_K of the upstream that is read; 0: any option may stand. */
+	unsigned kind;
 	/* Members that differ from the table's default stay. */
 	bool keep_set;
 };
@@ -120,11 +120,14 @@ void conf_strings_free(char **v);
 size_t conf_strings_count(char *const *v);
 void conf_put_text(struct conf_put *p, const char *s);
 void conf_put_string(struct conf_put *p, const struct conf_row *r, const char *s);
-/* A group or list as JSON; false: reported. *secret: a string of it was expanded. */
+/* A setting as JSON; false: reported. *secret: a string of it was expanded. */
 bool conf_json_write(struct conf_ctx *x, const struct conf_row *r,
     const config_setting_t *s, struct buf *out, bool *secret);
 /* Sets "K=V" in a list of such; keep: not if K is there. */
 void conf_env_set(char ***v, const char *pair, bool keep);
+
+/* Whether a string of a row is the name of a file, which may start at its folder. */
+bool conf_is_path(enum conf_type_id type);
 
 /* conf_upstream.c, conf_shape.c, conf_import.c */
 void conf_read_upstream(
@@ -135,12 +138,27 @@ bool conf_add_upstream(
 void conf_append_upstream(
     struct conf *c, struct upstream_conf *u, struct conf_extra *extra);
 void conf_extra_free(struct conf_extra *extra);
+/* Options of an upstream go there from here on. */
+void conf_at_upstream(
+    struct conf_ctx *x, struct upstream_conf *u, struct conf_extra *extra);
 void conf_apply_defaults(struct conf_ctx *x);
-/* Puts own_env together: env_file, what it has already, env_pass; a later one wins. */
-void conf_finish_env(struct conf_ctx *x, int env_file_line);
+/* Puts own_env together: env_file, what it has already, env_pass; a later one wins. group
+ * has the lines; NULL: the extra has. */
+void conf_finish_env(struct conf_ctx *x, const config_setting_t *group);
 void conf_make_env(struct upstream_conf *u); /* env and path, out of own_env */
 void conf_finish_shapes(struct conf_ctx *x);
-void conf_shape_fini(struct tool_shape *s);
+/* conf_kind.c, conf_env.c, conf_tool.c, conf_template.c, conf_param.c */
+/* What the upstream of x->at is: sets its kind and x->kind. */
+void conf_read_kind(struct conf_ctx *x, const config_setting_t *group);
+/* What upstreams of its kind must have. */
+void conf_check_kind(struct conf_ctx *x, const config_setting_t *group);
+/* Whether the upstream runs programs for calls, which get no environment of ours. */
+bool conf_is_runner(const struct upstream_conf *u);
+/* What takes several options of a tool to see. */
+void conf_finish_tool(struct conf_ctx *x, const config_setting_t *group);
+/* Args and stdin of a tool against its parameters. */
+void conf_check_templates(
+    struct conf_ctx *x, const struct exec_tool *t, const config_setting_t *group);
 void conf_read_folder(struct conf_ctx *x);
 void conf_read_imports(struct conf_ctx *x);
 void conf_check_listens(struct conf_ctx *x);

@@ -21,7 +21,10 @@
 #define CONF_T_LISTEN	struct conf_listen
 #define CONF_T_UPSTREAM struct upstream_conf
 #define CONF_T_EXTRA	struct conf_extra
+#define CONF_T_OWN	struct upstream_conf
 #define CONF_T_SHAPE	struct tool_shape
+#define CONF_T_PARAM	struct argspec
+#define CONF_T_RULE	struct exec_param
 #define CONF_T_PROFILE	struct profile_conf
 
 const struct conf_row conf_rows[] = {
@@ -33,6 +36,24 @@ const struct conf_row conf_rows[] = {
 #undef X
 };
 const size_t conf_n_rows = sizeof(conf_rows) / sizeof(*conf_rows);
+
+enum conf_where
+conf_scope_of(const struct conf_row *r)
+{
+	static const enum conf_where scopes[CONF_WHERE_MAX] = {
+	    [CONF_CONF] = CONF_CONF,
+	    [CONF_LISTEN] = CONF_LISTEN,
+	    [CONF_UPSTREAM] = CONF_UPSTREAM,
+	    [CONF_EXTRA] = CONF_UPSTREAM,
+	    [CONF_OWN] = CONF_UPSTREAM,
+	    [CONF_SHAPE] = CONF_SHAPE,
+	    [CONF_PARAM] = CONF_PARAM,
+	    [CONF_RULE] = CONF_PARAM,
+	    [CONF_PROFILE] = CONF_PROFILE,
+	};
+
+	return scopes[r->where];
+}
 
 void
 conf_scope_range(enum conf_where scope, size_t *first, size_t *end)
@@ -55,7 +76,10 @@ conf_scope_prefix(enum conf_where scope)
 	    [CONF_LISTEN] = "listen.[].",
 	    [CONF_UPSTREAM] = "upstream.*.",
 	    [CONF_EXTRA] = "upstream.*.",
+	    [CONF_OWN] = "upstream.*.",
 	    [CONF_SHAPE] = "upstream.*.tool.[].",
+	    [CONF_PARAM] = "upstream.*.tool.[].params.*.",
+	    [CONF_RULE] = "upstream.*.tool.[].params.*.",
 	    [CONF_PROFILE] = "profile.*.",
 	};
 
@@ -89,7 +113,7 @@ conf_is_section(enum conf_where scope, const char *key)
 }
 
 #define CONF_KEY_MAX   48
-#define CONF_GROUP_MAX 64
+#define CONF_GROUP_MAX 160
 
 const char *
 conf_row_nearest(enum conf_where scope, const char *key)
@@ -112,6 +136,26 @@ conf_row_nearest(enum conf_where scope, const char *key)
 	return nearest_word(key + head, words, n);
 }
 
+const char *
+conf_kinds_text(unsigned flags, char text[CONF_KINDS_BYTES])
+{
+	unsigned left = flags & CONF_K_ALL;
+	size_t n = 0;
+
+	*text = '\0';
+	for (unsigned k = 0; left != 0; k++) {
+		if (!(left & CONF_K(k)))
+			continue;
+		left &= ~CONF_K(k);
+		n += (size_t)snprintf(text + n, CONF_KINDS_BYTES - n, "%s%s",
+		    n == 0	? ""
+		    : left != 0 ? ", "
+				: " or ",
+		    kind_words[k]);
+	}
+	return text;
+}
+
 /* A default of the table is what a file could say: only numbers, words and strings. */
 static void
 conf_set_default(const struct conf_row *r, void *member)
@@ -121,7 +165,8 @@ conf_set_default(const struct conf_row *r, void *member)
 	int i = 0;
 
 	if (t->names) {
-		while (strncmp(d + 1, t->names[i], strlen(t->names[i])) != 0)
+		while (strlen(t->names[i]) != strlen(d) - 2 ||
+		       strncmp(d + 1, t->names[i], strlen(d) - 2) != 0)
 			i++;
 		memcpy(member, &i, sizeof(i));
 	} else if (r->type == CONF_TY_BOOL) {

@@ -9,13 +9,17 @@
 
 #include <libconfig.h>
 
-/* Where a row's member is. EXTRA and UPSTREAM are one group of the file. */
+/* Where a row's member is. UPSTREAM, EXTRA and OWN are one group of the file, and so are
+ * PARAM and RULE. */
 enum conf_where {
 	CONF_CONF,
 	CONF_LISTEN,
 	CONF_UPSTREAM,
 	CONF_EXTRA,
+	CONF_OWN,
 	CONF_SHAPE,
+	CONF_PARAM,
+	CONF_RULE,
 	CONF_PROFILE,
 	CONF_WHERE_MAX
 };
@@ -97,6 +101,35 @@ struct conf_type {
 	X(TOOLS)                                                                         \
 	X(DEFAULTS)                                                                      \
 	X(UPSTREAMS)                                                                     \
+	X(KIND)                                                                          \
+	X(GRAPHQL)                                                                       \
+	X(SURVIVAL)                                                                      \
+	X(ANNOTATE)                                                                      \
+	X(POINTER)                                                                       \
+	X(RULES)                                                                         \
+	X(IDENTITY)                                                                      \
+	X(REGEXES)                                                                       \
+	X(SCHEMA)                                                                        \
+	X(MUTATIONS)                                                                     \
+	X(EXECUTE)                                                                       \
+	X(NAMES)                                                                         \
+	X(PROGRAM)                                                                       \
+	X(USER)                                                                          \
+	X(EXEC_ERR)                                                                      \
+	X(EXEC_OVER)                                                                     \
+	X(EXEC_OUT)                                                                      \
+	X(HINT)                                                                          \
+	X(TEMPLATE)                                                                      \
+	X(STATUSES)                                                                      \
+	X(INPUT)                                                                         \
+	X(MIME)                                                                          \
+	X(SCHEMA_FILE)                                                                   \
+	X(PARAMS)                                                                        \
+	X(PARAM_TYPE)                                                                    \
+	X(VALUE)                                                                         \
+	X(NUMBER)                                                                        \
+	X(REGEX)                                                                         \
+	X(WORDS)                                                                         \
 	X(PROFILES)
 enum conf_type_id {
 #define X(id) CONF_TY_##id,
@@ -127,12 +160,7 @@ conf_type_of(const struct conf_row *r)
 {
 	return &conf_types[r->type];
 }
-/* The group that a row is in: EXTRA counts as UPSTREAM. */
-static inline enum conf_where
-conf_scope_of(const struct conf_row *r)
-{
-	return r->where == CONF_EXTRA ? CONF_UPSTREAM : r->where;
-}
+enum conf_where conf_scope_of(const struct conf_row *r); /* the group that it is in */
 /* Rows of a group lie together: [first, end). */
 void conf_scope_range(enum conf_where scope, size_t *first, size_t *end);
 /* What a row's path begins with: "", "listen.[].", "upstream.*.". */
@@ -142,6 +170,9 @@ const struct conf_row *conf_row_find(enum conf_where scope, const char *key);
 bool conf_is_section(enum conf_where scope, const char *key);
 /* The key of the group that key is most likely meant to be; NULL: none is near. */
 const char *conf_row_nearest(enum conf_where scope, const char *key);
+/* What upstreams have an option with these flags: "http or graphql"; "": all have. */
+#define CONF_KINDS_BYTES 64
+const char *conf_kinds_text(unsigned flags, char text[CONF_KINDS_BYTES]);
 /* Sets the members of one struct to the defaults of the table. */
 void conf_set_defaults(enum conf_where where, void *base);
 

@@ -13,17 +13,6 @@
 
 #include "mcpvisor/mem.h"
 
-void
-conf_shape_fini(struct tool_shape *s)
-{
-	mem_free(s->tool);
-	mem_free(s->name);
-	mem_free(s->description);
-	conf_set_string(&s->fixed, NULL);
-	conf_set_string(&s->defaults, NULL);
-	memset(s, 0, sizeof(*s));
-}
-
 static int
 shape_order(const void *a, const void *b)
 {
@@ -66,7 +55,7 @@ conf_finish_shapes(struct conf_ctx *x)
 		if (extra->rows[i].s.tool)
 			extra->rows[n++] = extra->rows[i];
 		else
-			conf_shape_fini(&extra->rows[i].s);
+			tool_shape_fini(&extra->rows[i].s);
 	}
 	extra->n_rows = n;
 	if (n == 0)
@@ -78,8 +67,12 @@ conf_finish_shapes(struct conf_ctx *x)
 
 		if (used > 0 && strcmp(shapes[used - 1].tool, row->s.tool) == 0) {
 			shape_merge(x, &shapes[used - 1], row);
-			conf_shape_fini(&row->s);
+			tool_shape_fini(&row->s);
 		} else {
+			if (row->is_rename && x->kind == CONF_K_EXEC)
+				conf_error(x, row->line,
+				    "tools.rename: there is no tool %s",
+				    conf_label(row->s.tool));
 			shapes[used++] = row->s;
 		}
 	}

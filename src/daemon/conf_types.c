@@ -16,6 +16,10 @@
 #include "mcpvisor/filter.h"
 #include "mcpvisor/listener.h"
 
+/* As enum arg_type; an array is one of strings, and nothing in a conf is an object. */
+static const char *const param_type_names[] = {
+    "json", "string", "integer", "number", "boolean", "array", NULL};
+static const char *const identity_names[] = {"auto", "none", NULL};
 static const char *const level_names[] = {
     "error", "warning", "notice", "info", "debug", NULL};
 static const char *const format_names[] = {
@@ -111,6 +115,51 @@ const struct conf_type conf_types[CONF_TY_MAX] = {
 	"a group such as { old_name = \"new_name\" }", conf_parse_rename, NULL),
     [CONF_TY_JSON] = {"arguments", "a group, or a string with a JSON object",
 	sizeof(char *), conf_parse_json, conf_put_json, NULL, NULL, NULL, 0},
+    [CONF_TY_KIND] = {"word", "a string", sizeof(int), conf_parse_enum, conf_put_kind,
+	NULL, NULL, kind_words, 0},
+    [CONF_TY_GRAPHQL] = ENUM_TYPE(graphql_mode_words),
+    [CONF_TY_SURVIVAL] = ENUM_TYPE(graphql_survival_words),
+    [CONF_TY_ANNOTATE] = ENUM_TYPE(graphql_annotate_words),
+    [CONF_TY_POINTER] = STRING_TYPE("JSON Pointer", pointer_check),
+    [CONF_TY_RULES] = {"array of rules", "an array of strings", sizeof(void *),
+	conf_parse_rules, conf_put_rules, NULL, NULL, NULL, 0},
+    [CONF_TY_IDENTITY] = {"word or array of patterns", "a word or an array of strings",
+	sizeof(char **), conf_parse_identity, conf_put_identity, NULL, NULL,
+	identity_names, 0},
+    [CONF_TY_REGEXES] = {"array of regular expressions", "an array of strings",
+	sizeof(char **), conf_parse_regexes, conf_put_strings, NULL, NULL, NULL, 0},
+    [CONF_TY_SCHEMA] = STRING_TYPE("word or path", NULL),
+    [CONF_TY_MUTATIONS] = ENUM_TYPE(graphql_mutations_words),
+    [CONF_TY_EXECUTE] = ENUM_TYPE(graphql_execute_words),
+    [CONF_TY_NAMES] = ENUM_TYPE(graphql_names_words),
+    [CONF_TY_PROGRAM] = {"path", "a string", sizeof(char *), conf_parse_program,
+	conf_put_string_value, NULL, NULL, NULL, 0},
+    [CONF_TY_USER] = STRING_TYPE("user", conf_check_user),
+    [CONF_TY_EXEC_ERR] = ENUM_TYPE(exec_stderr_words),
+    [CONF_TY_EXEC_OVER] = ENUM_TYPE(exec_overflow_words),
+    [CONF_TY_EXEC_OUT] = ENUM_TYPE(exec_output_words),
+    [CONF_TY_HINT] = {"true or false", "true or false", sizeof(int), conf_parse_hint,
+	conf_put_hint, NULL, NULL, NULL, 0},
+    [CONF_TY_TEMPLATE] = {"list of strings and groups",
+	"a list of strings, { optional = \"...\" } and { each = \"{name}\" }",
+	sizeof(void *), conf_parse_template, conf_put_template, NULL, NULL, NULL, 0},
+    [CONF_TY_STATUSES] = {"array of numbers", "an array of whole numbers", sizeof(int *),
+	conf_parse_statuses, conf_put_statuses, NULL, NULL, NULL, 0},
+    [CONF_TY_INPUT] = STRING_TYPE("word or {name}", NULL),
+    [CONF_TY_MIME] = STRING_TYPE("media type", conf_check_mime),
+    [CONF_TY_SCHEMA_FILE] = {"path", "a string", sizeof(char *), conf_parse_schema_file,
+	conf_put_string_value, NULL, NULL, NULL, 0},
+    [CONF_TY_PARAMS] = EACH_TYPE(
+	"group of groups", "a group of groups", conf_parse_params, conf_each_param),
+    [CONF_TY_PARAM_TYPE] = ENUM_TYPE(param_type_names),
+    [CONF_TY_VALUE] = {"any value", "a value", sizeof(char *), conf_parse_value,
+	conf_put_json, NULL, NULL, NULL, 0},
+    [CONF_TY_NUMBER] = {"any number", "a number", sizeof(char *), conf_parse_number,
+	conf_put_json, NULL, NULL, NULL, 0},
+    [CONF_TY_REGEX] = {"regular expression", "a string", sizeof(void *), conf_parse_regex,
+	conf_put_regex, NULL, NULL, NULL, 0},
+    [CONF_TY_WORDS] = {"array of strings", "an array of strings", sizeof(char **),
+	conf_parse_words, conf_put_words, NULL, NULL, NULL, 0},
     [CONF_TY_LISTENS] = EACH_TYPE(
 	"list of groups", "a list of groups", conf_parse_listens, conf_each_listen),
     [CONF_TY_TOOLS] =
@@ -138,7 +187,21 @@ conf_units(enum conf_type_id type)
 bool
 conf_wants_text(enum conf_type_id type)
 {
-	return type != CONF_TY_ARGS && type != CONF_TY_ENV && type != CONF_TY_JSON;
+	return type != CONF_TY_ARGS && type != CONF_TY_ENV && type != CONF_TY_JSON &&
+	       type != CONF_TY_TEMPLATE;
+}
+
+bool
+conf_is_path(enum conf_type_id type)
+{
+	static const enum conf_type_id types[] = {CONF_TY_PATH, CONF_TY_PATHS,
+	    CONF_TY_FILE, CONF_TY_SCHEMA, CONF_TY_SCHEMA_FILE};
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++) {
+		if (types[i] == type)
+			return true;
+	}
+	return false;
 }
 
 const char *

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One upstream of the conf: its group, what "defaults" adds, its environment.
+ * One upstream of the conf: its group, and what "defaults" adds.
  *
  * Owns: nothing; the result is the snapshot's.
  * Driven by: conf_group.c for the main file, conf_import.c for the others.
- * Invariants: every upstream of the snapshot has a conf_extra; names differ; each is a
- * command or remote, and has no option of the other kind; the
- * environment is that of upstream_conf.own_env over ours, a later source winning:
- * env_file, env, env_pass.
+ * Invariants: every upstream of the snapshot has a conf_extra; names differ; each has a
+ * kind, and no option of another one.
  */
 #include "conf_value_priv.h"
 
 #include <string.h>
-#include <unistd.h>
 
 #include "mcpvisor/caps.h"
 #include "mcpvisor/mem.h"
@@ -23,7 +20,7 @@ conf_extra_free(struct conf_extra *extra)
 	if (!extra)
 		return;
 	for (size_t i = 0; i < extra->n_rows; i++)
-		conf_shape_fini(&extra->rows[i].s);
+		tool_shape_fini(&extra->rows[i].s);
 	mem_free(extra->rows);
 	conf_strings_free(extra->env_pass);
 	conf_set_string(&extra->env_file, NULL);
@@ -77,6 +74,14 @@ conf_add_upstream(struct conf_ctx *x, struct upstream_conf *u, struct conf_extra
 	return false;
 }
 
+void
+conf_at_upstream(struct conf_ctx *x, struct upstream_conf *u, struct conf_extra *extra)
+{
+	x->at[CONF_UPSTREAM] = u;
+	x->at[CONF_OWN] = u;
+	x->at[CONF_EXTRA] = extra;
+}
+
 /* Reads "defaults" into the upstream of x->at as though its members stood there. Its
  * errors have been reported when it was read for itself. */
 void
@@ -95,92 +100,26 @@ conf_apply_defaults(struct conf_ctx *x)
 	x->quiet = false;
 }
 
-static void
-defaults_unmark(
-    struct conf *c, const struct upstream_conf *u, const struct conf_extra *extra)
-{
-	const char *const own[] = {u->cwd, u->prefix, extra->env_file, u->ca_file,
-	    u->cert_file, u->key_file, u->proxy};
-	char *const *const lists[] = {extra->env_pass, u->root_uris};
-
-	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
-		conf_unmark(c, own[i]);
-	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
-		for (char *const *p = lists[i]; p && *p; p++)
-			conf_unmark(c, *p);
-	}
-}
-
 void
 conf_parse_defaults(
     struct conf_ctx *x, const struct conf_row *r, void *member, const config_setting_t *s)
 {
 	struct upstream_conf *u = upstream_conf_new("defaults");
 	struct conf_extra *extra = mem_xcalloc(1, sizeof(*extra));
+	size_t n_marks = x->c->more->n_marks;
 
 	(void)member;
-	x->at[CONF_UPSTREAM] = u;
-	x->at[CONF_EXTRA] = extra;
+	conf_at_upstream(x, u, extra);
 	x->in_defaults = true;
 	if (config_setting_is_group(s))
 		conf_read_group(x, CONF_UPSTREAM, s);
 	else
 		conf_want(x, r, s);
 	x->in_defaults = false;
-	defaults_unmark(x->c, u, extra);
+	/* Nothing of it stays. */
+	x->c->more->n_marks = n_marks;
 	upstream_conf_free(u);
 	conf_extra_free(extra);
-}
-
-static void
-env_take(char ***to, char **v, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		conf_env_set(to, v[i], false);
-		conf_set_string(&v[i], NULL);
-	}
-	mem_free(v);
-}
-
-void
-conf_make_env(struct upstream_conf *u)
-{
-	conf_strings_free(u->env);
-	u->env = expand_child_env(environ, u->own_env, conf_strings_count(u->own_env));
-	conf_set_string(&u->path, NULL);
-	for (char **p = u->env; *p; p++) {
-		if (strncmp(*p, "PATH=", 5) == 0)
-			conf_set_string(&u->path, mem_xstrdup(*p + 5));
-	}
-}
-
-void
-conf_finish_env(struct conf_ctx *x, int env_file_line)
-{
-	struct upstream_conf *u = x->at[CONF_UPSTREAM];
-	struct conf_extra *extra = x->at[CONF_EXTRA];
-	struct mv_errtext et = {.line = 0};
-	char **all = NULL, **v = NULL, **own = u->own_env;
-	size_t n = 0;
-
-	if (extra->env_file && expand_env_file(extra->env_file, &v, &n, &et) != MV_OK &&
-	    !x->lenient) {
-		if (et.line > 0)
-			conf_error(x, env_file_line, "env_file: its line %d: %s", et.line,
-			    et.message);
-		else
-			conf_error(x, env_file_line, "env_file: %s", et.message);
-	}
-	env_take(&all, v, n);
-	for (char **p = own; p && *p; p++)
-		conf_env_set(&all, *p, false);
-	conf_strings_free(own);
-	v = NULL;
-	n = 0;
-	if (extra->env_pass)
-		expand_env_pass(environ, extra->env_pass, &v, &n);
-	env_take(&all, v, n);
-	u->own_env = all;
 }
 
 /* Its member "name" in place of its key. */
@@ -201,42 +140,21 @@ upstream_name(struct conf_ctx *x, const char *key, const config_setting_t *group
 	return key;
 }
 
-/* Which of the two kinds it is; options of the other one are mistakes from here on. */
-static void
-upstream_read_kind(struct conf_ctx *x, const config_setting_t *group)
-{
-	const config_setting_t *command = config_setting_get_member(group, "command"),
-			       *url = config_setting_get_member(group, "url");
-
-	x->other_kind = 0;
-	if (command && url)
-		conf_error(x, (int)config_setting_source_line(url),
-		    "there are both a command and a url: an upstream is a program or a "
-		    "remote server");
-	else if (command || url)
-		x->other_kind = command ? CONF_F_R : CONF_F_P;
-}
-
 static void
 upstream_finish(struct conf_ctx *x, const config_setting_t *group)
 {
-	const config_setting_t *env_file = config_setting_get_member(group, "env_file"),
-			       *key = config_setting_get_member(group, "key_file");
+	const config_setting_t *key = config_setting_get_member(group, "key_file");
 	struct upstream_conf *u = x->at[CONF_UPSTREAM];
 	const struct conf_extra *extra = x->at[CONF_EXTRA];
 
-	if (!config_setting_get_member(group, "command") &&
-	    !config_setting_get_member(group, "url"))
-		conf_error(x, (int)config_setting_source_line(group),
-		    "command is missing (or url, if it is a remote server)");
-	if (u->url) {
-		if (u->key_file && !u->cert_file)
-			conf_error(x,
-			    key ? (int)config_setting_source_line(key) : extra->line,
-			    "key_file: there is no cert_file");
-	} else {
-		conf_finish_env(x,
-		    env_file ? (int)config_setting_source_line(env_file) : extra->line);
+	conf_check_kind(x, group);
+	if (u->kind == KIND_GRAPHQL)
+		u->label.mode = GRAPHQL_ON; /* there is nothing else behind it */
+	if (u->key_file && !u->cert_file)
+		conf_error(x, key ? (int)config_setting_source_line(key) : extra->line,
+		    "key_file: there is no cert_file");
+	if (CONF_K(u->kind) & CONF_K_PROGRAM) {
+		conf_finish_env(x, group);
 		conf_make_env(u);
 	}
 	conf_finish_shapes(x);
@@ -256,16 +174,15 @@ conf_read_upstream(struct conf_ctx *x, const char *key, const config_setting_t *
 	/* The root of a file of its own has no line. */
 	extra->line = line > 0 ? line : 1;
 	old_name = conf_push(x, conf_label(name));
-	x->at[CONF_UPSTREAM] = u;
-	x->at[CONF_EXTRA] = extra;
+	conf_at_upstream(x, u, extra);
 	x->lenient = enabled && config_setting_type(enabled) == CONFIG_TYPE_BOOL &&
 		     !config_setting_get_bool(enabled);
-	upstream_read_kind(x, group);
+	conf_read_kind(x, group);
 	conf_apply_defaults(x);
 	conf_read_group(x, CONF_UPSTREAM, group);
 	upstream_finish(x, group);
 	x->lenient = false;
-	x->other_kind = 0;
+	x->kind = 0;
 	(void)conf_add_upstream(x, u, extra);
 	conf_pop(x, old_name);
 	conf_pop(x, old);

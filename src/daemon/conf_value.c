@@ -144,10 +144,13 @@ conf_enum(
 		return -1;
 	}
 	for (int i = 0; names[i]; i++) {
+		/* No word is what stands for none. */
+		if (*names[i] == '\0')
+			continue;
 		if (strcmp(names[i], t) == 0)
 			return i;
 		n += (size_t)snprintf(
-		    all + n, sizeof(all) - n, "%s\"%s\"", i ? ", " : "", names[i]);
+		    all + n, sizeof(all) - n, "%s\"%s\"", n > 0 ? ", " : "", names[i]);
 	}
 	conf_error(x, line, "is none of %s", all);
 	return -1;
@@ -161,6 +164,13 @@ conf_parse_enum(
 
 	if (i >= 0)
 		memcpy(member, &i, sizeof(i));
+}
+
+static bool
+value_is_schema_word(enum conf_type_id type, const char *s)
+{
+	return type == CONF_TY_SCHEMA &&
+	       (strcmp(s, "introspect") == 0 || strcmp(s, "none") == 0);
 }
 
 /* Relative names start at the folder of the file; cwd and the like do so too. */
@@ -207,8 +217,7 @@ conf_string(struct conf_ctx *x, const struct conf_row *r, const config_setting_t
 		mem_free_secret(v, strlen(v));
 		return NULL;
 	}
-	if (r->type == CONF_TY_PATH || r->type == CONF_TY_PATHS ||
-	    r->type == CONF_TY_FILE)
+	if (conf_is_path(r->type) && !value_is_schema_word(r->type, v))
 		v = value_path(x, v);
 	if (secret && !(r->flags & CONF_F_S))
 		conf_mark(x->c, v);
@@ -285,6 +294,8 @@ conf_put_enum(struct conf_put *p, const struct conf_row *r, const void *member)
 	int i;
 
 	memcpy(&i, member, sizeof(i));
+	if (*conf_type_of(r)->names[i] == '\0')
+		return false;
 	conf_put_text(p, "\"");
 	conf_put_text(p, conf_type_of(r)->names[i]);
 	conf_put_text(p, "\"");

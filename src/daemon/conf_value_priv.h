@@ -30,6 +30,19 @@ CONF_PARSE(rename);
 CONF_PARSE(json);
 CONF_PARSE(listens);
 CONF_PARSE(tools);
+CONF_PARSE(rules);
+CONF_PARSE(identity);
+CONF_PARSE(regexes);
+CONF_PARSE(hint);
+CONF_PARSE(program);
+CONF_PARSE(template);
+CONF_PARSE(statuses);
+CONF_PARSE(schema_file);
+CONF_PARSE(params);
+CONF_PARSE(value);
+CONF_PARSE(number);
+CONF_PARSE(regex);
+CONF_PARSE(words);
 CONF_PARSE(defaults);
 CONF_PARSE(upstreams);
 CONF_PARSE(profiles);
@@ -46,6 +59,14 @@ CONF_PUT(strings);
 CONF_PUT(command);
 CONF_PUT(args);
 CONF_PUT(json);
+CONF_PUT(kind);
+CONF_PUT(rules);
+CONF_PUT(identity);
+CONF_PUT(hint);
+CONF_PUT(template);
+CONF_PUT(statuses);
+CONF_PUT(regex);
+CONF_PUT(words);
 
 struct conf_unit {
 	const char *name; /* NULL: the end */
@@ -63,5 +84,8 @@ const char *conf_check_name(const char *s);
 const char *conf_check_address(const char *s);
 const char *conf_check_http_path(const char *s);
 const char *conf_check_pattern(const char *s);
+const char *conf_check_user(const char *s);
+const char *conf_check_program(const char *s);
+const char *conf_check_mime(const char *s);
 
 #endif

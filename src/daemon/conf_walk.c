@@ -68,8 +68,9 @@ void
 conf_walk_rows(struct conf_walk *w, enum conf_where scope)
 {
 	struct conf_put p = {w->c, &w->shown, &w->real};
-	const struct upstream_conf *u = scope == CONF_UPSTREAM ? w->at[scope] : NULL;
-	unsigned skip = u ? CONF_OTHER_KIND(u) : 0;
+	/* Beyond upstreams no row has a kind. */
+	const struct upstream_conf *u = w->at[CONF_UPSTREAM];
+	unsigned kind = u ? CONF_K(u->kind) : 0;
 	size_t first, end;
 
 	conf_scope_range(scope, &first, &end);
@@ -79,7 +80,7 @@ conf_walk_rows(struct conf_walk *w, enum conf_where scope)
 		const void *member = (const char *)w->at[r->where] + r->offset;
 		size_t old;
 
-		if (r->flags & skip)
+		if (!CONF_IS_OF(r->flags, kind))
 			continue;
 		old = conf_walk_push(w, r->key);
 		if (t->each)
@@ -122,6 +123,7 @@ conf_each_upstream(struct conf_walk *w, const struct conf_row *r, const void *me
 
 		w->at[CONF_UPSTREAM] = w->c->upstreams[i];
 		w->at[CONF_EXTRA] = w->c->more->extras[i];
+		w->at[CONF_OWN] = w->c->upstreams[i];
 		conf_walk_object(w, r, false);
 		conf_walk_rows(w, CONF_UPSTREAM);
 		conf_walk_object(w, r, true);
@@ -136,8 +138,11 @@ conf_each_tool(struct conf_walk *w, const struct conf_row *r, const void *member
 
 	(void)member;
 	for (size_t i = 0; i < u->n_shapes; i++) {
-		size_t old = conf_walk_push(w, conf_label(u->shapes[i].tool));
+		size_t old;
 
+		if (u->shapes[i].is_found)
+			continue; /* no file of the conf has it */
+		old = conf_walk_push(w, conf_label(u->shapes[i].tool));
 		w->at[CONF_SHAPE] = &u->shapes[i];
 		conf_walk_object(w, r, false);
 		conf_walk_rows(w, CONF_SHAPE);

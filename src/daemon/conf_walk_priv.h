@@ -40,6 +40,7 @@ void conf_each_profile(struct conf_walk *w, const struct conf_row *r, const void
 void conf_each_tool(struct conf_walk *w, const struct conf_row *r, const void *member);
 void conf_each_env(struct conf_walk *w, const struct conf_row *r, const void *member);
 void conf_each_header(struct conf_walk *w, const struct conf_row *r, const void *member);
+void conf_each_param(struct conf_walk *w, const struct conf_row *r, const void *member);
 void conf_each_level(struct conf_walk *w, const struct conf_row *r, const void *member);
 
 #endif

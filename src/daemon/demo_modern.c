@@ -15,6 +15,7 @@
 
 #include "mcpvisor/caps.h"
 #include "mcpvisor/mem.h"
+#include "mcpvisor/utf8.h"
 
 #define MODERN_VERSION "2026-07-28"
 #define MODERN_COUNTER "demo://modern/counter"
@@ -59,10 +60,8 @@ tool_reverse(struct demo *d, const struct demo_req *r, json_t *args)
 	}
 	/* By characters: the bytes of one stay in order. */
 	for (size_t end = n; end > 0;) {
-		size_t start = end - 1;
+		size_t start = utf8_cut(text, n, end - 1);
 
-		while (start > 0 && ((unsigned char)text[start] & 0xc0) == 0x80)
-			start--;
 		memcpy(back + at, text + start, end - start);
 		at += end - start;
 		end = start;

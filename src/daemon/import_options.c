@@ -107,13 +107,16 @@ option_read_choice(const struct target *to, const struct option *o, const json_t
 	size_t used = 0;
 
 	for (unsigned i = 0; o->words[i]; i++) {
+		/* No word is what stands for none. */
+		if (*o->words[i] == '\0')
+			continue;
 		if (s && strcmp(s, o->words[i]) == 0) {
 			memcpy((char *)to->c + o->offset, &i, sizeof i);
 			return true;
 		}
 		if (used < sizeof all)
 			used += (size_t)snprintf(all + used, sizeof all - used, "%s%s",
-			    i ? ", " : "", o->words[i]);
+			    used > 0 ? ", " : "", o->words[i]);
 	}
 	return option_refuse(to, o, "is none of %s", all);
 }
@@ -250,6 +253,17 @@ option_read_roots(const struct target *to, const struct option *o, const json_t 
 	ROW(key, m, 0, 0, f, text, NULL, upstream_conf_check_prefix)
 #define ROW_URI_PREFIX(key, m, lo, hi, f)                                                \
 	ROW(key, m, 0, 0, f, text, NULL, upstream_conf_check_uri_prefix)
+#define ROW_GRAPHQL(key, m, lo, hi, f)                                                   \
+	ROW(key, m, 0, 0, f, choice, graphql_mode_words, NULL)
+#define ROW_SURVIVAL(key, m, lo, hi, f)                                                  \
+	ROW(key, m, 0, 0, f, choice, graphql_survival_words, NULL)
+#define ROW_ANNOTATE(key, m, lo, hi, f)                                                  \
+	ROW(key, m, 0, 0, f, choice, graphql_annotate_words, NULL)
+#define ROW_POINTER(key, m, lo, hi, f) ROW(key, m, 0, 0, f, text, NULL, pointer_check)
+#define ROW_KIND(key, m, lo, hi, f)
+#define ROW_RULES(key, m, lo, hi, f)
+#define ROW_IDENTITY(key, m, lo, hi, f)
+#define ROW_REGEXES(key, m, lo, hi, f)
 #define ROW_COMMAND(key, m, lo, hi, f)
 #define ROW_ARGS(key, m, lo, hi, f)
 #define ROW_ENV(key, m, lo, hi, f)
@@ -264,6 +278,9 @@ option_read_roots(const struct target *to, const struct option *o, const json_t 
 #define OF_CONF(type, key, m, lo, hi, f)
 #define OF_LISTEN(type, key, m, lo, hi, f)
 #define OF_EXTRA(type, key, m, lo, hi, f)
+#define OF_OWN(type, key, m, lo, hi, f)
+#define OF_PARAM(type, key, m, lo, hi, f)
+#define OF_RULE(type, key, m, lo, hi, f)
 #define OF_SHAPE(type, key, m, lo, hi, f)
 #define OF_PROFILE(type, key, m, lo, hi, f)
 
@@ -280,21 +297,24 @@ _Static_assert(MEMBER_SIZE(isolation) == sizeof(unsigned), "isolation");
 _Static_assert(MEMBER_SIZE(start) == sizeof(unsigned), "start");
 _Static_assert(MEMBER_SIZE(failure) == sizeof(unsigned), "failure");
 _Static_assert(MEMBER_SIZE(transport) == sizeof(unsigned), "transport");
+_Static_assert(MEMBER_SIZE(label.mode) == sizeof(unsigned), "graphql");
+_Static_assert(MEMBER_SIZE(label.survival) == sizeof(unsigned), "graphql_survival");
+_Static_assert(MEMBER_SIZE(label.annotate) == sizeof(unsigned), "graphql_annotate");
 _Static_assert(MEMBER_SIZE(roots) == sizeof(unsigned), "roots");
 
 static bool
 options_read_one(const struct target *to, const char *name, const json_t *v)
 {
-	unsigned other = CONF_OTHER_KIND(to->c);
-
 	for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
 		const struct option *o = &options[i];
 
 		if (strcmp(o->name, name) != 0)
 			continue;
-		return o->flags & other ? option_refuse(to, o, "is an option of %s",
-					      to->c->url ? "commands" : "remote servers")
-					: o->read(to, o, v);
+		return CONF_IS_OF(o->flags, CONF_K(to->c->kind))
+			   ? o->read(to, o, v)
+			   : option_refuse(to, o, "is an option of %s",
+				 to->c->kind == KIND_HTTP ? "commands"
+							  : "remote servers");
 	}
 	return import_break(to->c, MV_CONF, "mcpvisor.%.100s is not a known option",
 	    LOG_ESC(name, strlen(name)));

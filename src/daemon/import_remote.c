@@ -148,6 +148,7 @@ import_entry_read_remote(
 	json_t *headers = import_entry_get(e, "headers"), *v;
 	const char *name;
 
+	c->kind = KIND_HTTP;
 	remote_warn_ignored(x, e);
 	if (!remote_read_url(x, e, c))
 		return false;
