@@ -200,7 +200,7 @@ talk_transfer(struct http_talk *x, const struct buf *lines)
 	static const struct transfer_cb cb = {on_head, on_body, on_end};
 	const struct http_link_opts *lo = &x->link->o;
 	const struct talk_kind_row *row = talk_row(x);
-	const char *headers[HEADERS_MAX + 1], *p = lines->data;
+	const char *headers[HEADERS_MAX + 1];
 	struct iovec body = {x->body, x->body_len};
 	struct transfer_opts o = {
 	    .method = row->method,
@@ -217,11 +217,8 @@ talk_transfer(struct http_talk *x, const struct buf *lines)
 	    /* What it brings ends calls. */
 	    .is_vital = true,
 	};
-	int n = 0;
 
-	for (; n < HEADERS_MAX && p < lines->data + lines->len; p += strlen(p) + 1)
-		headers[n++] = p;
-	headers[n] = NULL;
+	transfer_split_headers(lines, headers, HEADERS_MAX);
 	x->transfer = o.url ? transfer_start(x->link->curl, &o, &cb, x) : NULL;
 	return x->transfer != NULL;
 }

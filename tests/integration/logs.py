@@ -11,6 +11,8 @@ TEXT = re.compile(r"(%s) (%s) ([a-z_.-]+): (.+)" % (STAMP, LEVELS))
 PAIR = re.compile(r'([A-Za-z0-9_.-]+)=(%s|[^ "=\\]*)(?= |$)' % VALUE)
 FIELDS = ("client", "method", "upstream", "tool", "end", "reason", "ok", "is_err", "err_src",
           "ans", "ms", "in", "out", "added", "trace")
+# Behind them, where something was found in the result.
+FOUND = ("gql", "gql_n", "gql_code", "gql_path")
 
 
 def clean(raw):
@@ -74,6 +76,9 @@ def calls(mv):
         line = raw.decode("utf-8", "replace").rstrip("\n")
         if " call: done " in line:
             every = dict(PAIR.findall(line.partition(" call: done ")[2]))
-            assert tuple(every) == FIELDS, line
+            names = tuple(every)
+            found_names = names[len(FIELDS):]
+            assert names[:len(FIELDS)] == FIELDS, line
+            assert found_names == tuple(f for f in FOUND if f in found_names), line
             found.append({k: unquote(v) for k, v in every.items()})
     return found

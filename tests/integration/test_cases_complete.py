@@ -155,6 +155,8 @@ COVERED = {
         members_that_we_do_not_know_are_named the_same_name_twice_is_refused""",
     "O-095": "every_way_to_save",
     "O-096": "arguments_are_exactly_the_list",
+    "O-097": "partial_and_failed_answers",
+    "O-098": "errors_keep_all_that_they_had",
     "O-099": "death_by_probe_is_no_crash the_era_is_remembered_for_the_next_start",
     "O-100": """a_modern_error_of_a_remote_never_means_legacy
         a_remote_that_refuses_the_probe_is_legacy an_unsupported_revision_is_retried_once
@@ -176,8 +178,6 @@ COVERED = {
 # Records without a test, and what has to be there first.
 LEFT = {
     "O-077": "authorization at our endpoint",
-    "O-097": "results that hold an answer of GraphQL",
-    "O-098": "results that hold an answer of GraphQL",
 }
 
 

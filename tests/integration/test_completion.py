@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 
-COMMANDS = {"stdio", "serve", "connect", "check", "tools", "call", "status", "restart", "reload",
-            "completion", "version", "help"}
+COMMANDS = {"stdio", "serve", "connect", "check", "tools", "call", "probe", "status", "restart",
+            "reload", "completion", "version", "help"}
 
 
 @pytest.fixture
@@ -47,6 +47,8 @@ def test_bash(script, tmp_path):
     assert ask("re") == {"restart", "reload"} and ask("x") == set()
     assert ask("status", "") == {"--socket", "--json", "--log-level"}
     assert ask("reload", "--d") == {"--dry-run"}
+    assert ask("probe", "--") >= {"--conf", "--mcp-json", "--to", "--again"}
+    assert ask("probe", "--to", "my") == {"my servers.json"}
     assert ask("serve", "--conf", "x", "--al") == {"--allow-unauthenticated", "--allowed-host",
                                                    "--allowed-origin"}
     assert ask("serve", "--dump", "--du") == set()

@@ -18,6 +18,9 @@ from mcp import PATIENCE, wait_for
 from upstream import PYTHON
 
 ERAS = ["legacy", "modern"]
+# What becomes of results of tools.
+REASONS = ["off", "none", "clean", "partial", "error", "suspect", "malformed", "too_large",
+           "unparsed", "not_complete", "upstream_error", "already", "rule"]
 FAILS = {"content": [{"type": "text", "text": "no"}], "isError": True}
 MIX = {"tools": ["echo", "bad", "refuse", "slow", "die", "hold"], "prompts": ["p"],
        "resources": ["m:1", "m:2"], "texts": {"m:1": "x"}, "calls": {
@@ -100,7 +103,9 @@ def test_calls_on_three_axes(serve_conf, era, upstream):
         "total": 16, "in_flight": 3,
         "transport": {"returned": 8, "error": 2, "timeout": 1, "busy": 1, "cancelled": 0,
                       "died": 1, "failed": 3},
-        "tool": {"ok": 5, "is_error": 3}, "answer": {"unknown": 5}}
+        "tool": {"ok": 5, "is_error": 3},
+        "answer": {"full": 0, "partial": 0, "null_identity": 0, "unknown": 5},
+        "labels": {**dict.fromkeys(REASONS, 0), "none": 5, "upstream_error": 3}}
     assert beta["calls"]["total"] == 0
     assert alpha["restarts"] == 1 and beta["restarts"] == 0
     assert alpha["pid"] == mv["alpha"].starts()[1].pid != first
@@ -234,8 +239,8 @@ def test_the_table_fits(serve_conf, columns):
     head = next(i for i, x in enumerate(lines) if x.startswith("UPSTREAM"))
     table = lines[head:]
     assert len(table) == 3 and table[1].split()[0] == "a" and "parked" in table[2]
-    titles = ["UPSTREAM", "STATE", "SINCE", "PID", "CALLS", "FAILED", "ERRORS", "OPEN",
-              "RESTARTS", "REASON"]
+    titles = ["UPSTREAM", "STATE", "SINCE", "PID", "CALLS", "FAILED", "ERRORS",
+              "PARTIAL", "SUSPECT", "NO-ID", "OPEN", "RESTARTS", "REASON"]
     if columns is None or columns == 200:
         assert table[0].split() == titles
     # Columns are under their titles.

@@ -49,7 +49,7 @@ def test_a_session_with_a_child_of_its_own_does_not_survive_a_restart(serve_http
     pid(a)
     b.tools()
     mv.restart()
-    assert a.send("ping").fault() == (404, -32001)
+    assert a.send("ping").fault() == (404, -32600)
     assert b.ask("ping").result == {} and pid(b)
 
 

@@ -68,7 +68,7 @@ def test_what_cannot_survive_makes_a_session_unknown(serve_http):
     assert subscribed.ask("ping").result == {}
     mv.restart()
     assert plain.ask("ping").result == {}
-    assert subscribed.send("ping").fault() == (404, -32001)
+    assert subscribed.send("ping").fault() == (404, -32600)
     assert subscribed.get().status == 404
     subscribed.legacy()
     assert subscribed.ask("resources/subscribe", {"uri": "m:1"}).result == {}
@@ -84,10 +84,10 @@ def test_a_deleted_session_stays_deleted(serve_http, how):
         mv.start()
     else:
         mv.restart()
-    assert c.send("ping").fault() == (404, -32001)
+    assert c.send("ping").fault() == (404, -32600)
     assert other.ask("ping").result == {}
     mv.restart()
-    assert c.send("ping").fault() == (404, -32001)
+    assert c.send("ping").fault() == (404, -32600)
 
 
 # -- replicas ---------------------------------------------------------------------------------
@@ -105,7 +105,7 @@ def test_a_second_replica_serves_the_same_sessions(serve_http, tmp_path):
     assert c.delete().status == 204
     for where in (a, b):
         c.fixed = where.address
-        assert c.send("ping").fault() == (404, -32001)
+        assert c.send("ping").fault() == (404, -32600)
 
 
 def test_what_one_replica_holds_another_does_not_take_over(serve_http, tmp_path):
@@ -115,7 +115,7 @@ def test_what_one_replica_holds_another_does_not_take_over(serve_http, tmp_path)
     c.ask("resources/list").result
     assert c.ask("resources/subscribe", {"uri": "m:1"}).result == {}
     c.fixed = b.address
-    assert c.send("ping").fault() == (404, -32001)
+    assert c.send("ping").fault() == (404, -32600)
     c.fixed = a.address
     assert c.ask("ping").result == {}
 
@@ -159,7 +159,7 @@ def test_an_unusable_key_is_made_anew(serve_http, damage):
                          "foreign": b"x" * 55}[damage])
         key.chmod(0o600)
     mv.start()
-    assert c.send("ping").fault() == (404, -32001)
+    assert c.send("ping").fault() == (404, -32600)
     c.legacy()
     assert c.ask("ping").result == {}
     if damage != "folder":
@@ -190,7 +190,7 @@ def test_without_a_folder_sessions_live_as_long_as_the_process(serve_http, tmp_p
     gone = mv.legacy()
     assert gone.delete().status == 204 and gone.send("ping").status == 404
     mv.restart()
-    assert c.send("ping").fault() == (404, -32001)
+    assert c.send("ping").fault() == (404, -32600)
 
 
 # -- the end ------------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ def test_a_session_that_got_its_child_late_does_not_survive_either(serve_http, t
     assert call.result
     second.kill()
     second.start()
-    assert c.send("ping").fault() == (404, -32001)
+    assert c.send("ping").fault() == (404, -32600)
 
 
 def test_a_stop_right_after_the_first_word_is_a_clean_one(binary, tmp_path):
@@ -74,7 +74,7 @@ def test_a_torn_line_spoils_none_after_it(serve_http, torn):
         f.write(torn)
     assert c.delete().status == 204
     mv.restart()
-    assert c.send("ping").fault() == (404, -32001)
+    assert c.send("ping").fault() == (404, -32600)
 
 
 def test_connect_hands_on_the_last_words_of_a_daemon_to_a_slow_reader(binary, tmp_path):

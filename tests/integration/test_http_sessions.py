@@ -72,7 +72,7 @@ def test_o_060_unknown_ids_are_not_found(serve_http, verb):
         c.session = session
         if verb == "POST":
             answer = c.post(PING)
-            assert answer.fault() == (404, -32001)
+            assert answer.fault() == (404, -32600)
         else:
             answer = c.get() if verb == "GET" else c.delete()
         assert answer.status == 404, session
@@ -124,7 +124,7 @@ def test_delete_ends_a_session(serve_http):
     gone = c.delete()
     assert gone.status == 204 and gone.body() == b""
     stream.end()
-    assert c.post(PING).fault() == (404, -32001)
+    assert c.post(PING).fault() == (404, -32600)
     assert c.get().status == 404 and c.delete().status == 404
     assert c.post({"jsonrpc": "2.0", "method": "notifications/initialized"}).status == 404
     # Only that one.

@@ -91,8 +91,8 @@ def test_a_session_belongs_to_whoever_made_it(serve_http, path):
     mv = unix(serve_http, path, "127.0.0.1:0", alpha=ECHO)
     mine, other = mv.legacy(), mv.legacy(address=mv.bound[1])
     mine.fixed, other.fixed = mv.bound[1], mv.bound[0]
-    assert mine.send("ping").fault() == (404, -32001)
-    assert other.send("ping").fault() == (404, -32001)
+    assert mine.send("ping").fault() == (404, -32600)
+    assert other.send("ping").fault() == (404, -32600)
     mine.fixed = mv.bound[0]
     assert mine.ask("ping").result == {}
 

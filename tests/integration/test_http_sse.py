@@ -172,14 +172,14 @@ def test_the_guards_hold_there_too(old):
     assert c.say({"jsonrpc": "2.0", "id": 1, "method": "ping"},
                  {VERSION: "1999-01-01"}).status == 400
     c.target = "/sse?sessionId=" + "A" * 32
-    assert c.say({"jsonrpc": "2.0", "id": 1, "method": "ping"}).fault() == (404, -32001)
+    assert c.say({"jsonrpc": "2.0", "id": 1, "method": "ping"}).fault() == (404, -32600)
 
 
 def test_names_are_not_those_of_sessions(old):
     mv = old()
     c, legacy = Old(mv).hello(), mv.legacy()
     name = c.target.partition("=")[2]
-    assert legacy.ask("ping", headers={SESSION: name}).code == -32001
+    assert legacy.ask("ping", headers={SESSION: name}).code == -32600
     c.target = "/sse?sessionId=" + legacy.session
     assert c.say({"jsonrpc": "2.0", "id": 1, "method": "ping"}).status == 404
 

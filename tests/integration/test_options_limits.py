@@ -236,7 +236,7 @@ def test_session_state_idle_ms(serve_conf):
     wait_for(lambda: mv.status()["clients"]["sessions"] == 1, 5, "the plain one goes first")
     wait_for(lambda: mv.status()["clients"]["sessions"] == 0, 8, "its own time is over")
     assert time.monotonic() - start > 1.2
-    assert c.send("ping").fault() == (404, -32001)
+    assert c.send("ping").fault() == (404, -32600)
     assert plain.ask("ping").result == {}
 
 

@@ -14,12 +14,12 @@ URL = 'url = "https://mcp.example.org/mcp"; '
 # What stands on line 4 of the conf, what it is about, and a word of what is said.
 MISTAKES = [
     ('command = "x"; url = "https://h/";', None, "both a command and a url"),
-    (URL + 'args = ["a"];', "args", "commands"),
-    (URL + "env : { A = \"1\"; };", "env", "commands"),
-    (URL + 'env_file = "x";', "env_file", "commands"),
-    (URL + 'env_pass = ["A"];', "env_pass", "commands"),
-    (URL + 'cwd = "/";', "cwd", "commands"),
-    *(('command = "x"; %s;' % o, o.split()[0], "remote upstreams") for o in (
+    (URL + 'args = ["a"];', "args", "of kind stdio, and"),
+    (URL + "env : { A = \"1\"; };", "env", "stdio, exec or shell"),
+    (URL + 'env_file = "x";', "env_file", "stdio, exec or shell"),
+    (URL + 'env_pass = ["A"];', "env_pass", "stdio, exec or shell"),
+    (URL + 'cwd = "/";', "cwd", "stdio, exec or shell"),
+    *(('command = "x"; %s;' % o, o.split()[0], "of kind http") for o in (
         "headers : { A = \"b\"; }", 'ca_file = "c"', 'cert_file = "c"', 'key_file = "c"',
         'proxy = ""', "tls_verify = false", "connect_ms = 1", 'transport = "auto"')),
     ('url = "mcp.example.org";', "url", "https://"),

@@ -24,6 +24,8 @@ const transport = conf.url ?
 	});
 // A list that was served from the client's own cache would prove nothing.
 const FRESH = { cacheMode: 'bypass' };
+// It holds results against the schemas of tools that are in it.
+const TOOLS = conf.calls ? {} : FRESH;
 
 async function subscribe({ uris = [] }) {
 	for (const uri of uris)
@@ -57,7 +59,7 @@ await run({
 		discovered: client.getDiscoverResult(),
 	}),
 	lists: {
-		tools: () => client.listTools(undefined, FRESH),
+		tools: () => client.listTools(undefined, TOOLS),
 		prompts: () => client.listPrompts(undefined, FRESH),
 		resources: () => client.listResources(undefined, FRESH),
 		templates: () => client.listResourceTemplates(undefined, FRESH),

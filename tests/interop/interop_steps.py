@@ -318,6 +318,13 @@ async def run_servers(client, conf):
     await asyncio.gather(*(one(*item) for item in conf["servers"].items()))
 
 
+async def run_calls(client, conf):
+    """Tools without arguments, by a client that knows what they promise."""
+    await run_step("tools", client.lists["tools"])
+    for name in conf["calls"]:
+        await run_step(name, lambda: client.call(name, {}))
+
+
 def answers(types):
     """How a client answers: callbacks for sampling, elicitation and roots, by keyword."""
     async def sample(context, params):
@@ -347,6 +354,8 @@ async def run(opened, conf):
         emit({"step": "connect", "ok": True})
         if "servers" in conf:
             await run_servers(client, conf)
+        elif "calls" in conf:
+            await run_calls(client, conf)
         else:
             for step, body in Steps(client, conf).all():
                 await run_step(step, body)

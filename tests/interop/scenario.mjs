@@ -300,6 +300,13 @@ async function runServers(client, config) {
 	}));
 }
 
+// Tools without arguments, by a client that knows what they promise.
+async function runCalls(client, config) {
+	await runStep('tools', client.lists.tools);
+	for (const name of config.calls)
+		await runStep(name, () => client.callTool({ name, arguments: {} }, OPTIONS));
+}
+
 async function runStep(step, body) {
 	const begin = Date.now();
 	try {
@@ -321,6 +328,8 @@ export async function run(client, config) {
 	emit({ step: 'connect', ok: true, ms: Date.now() - begin });
 	if (config.servers)
 		await runServers(client, config);
+	else if (config.calls)
+		await runCalls(client, config);
 	else
 		for (const [step, body] of Object.entries(steps(client, config)))
 			await runStep(step, body);
