@@ -31,7 +31,7 @@ struct identity_key {
 	const char *principal;
 	const char *upstream;
 	uint64_t generation; /* of the credentials, when the call was sent */
-	unsigned revision;   /* of the client's protocol, which results are written in */
+	bool is_modern;	     /* the client's era: its upstream may have looked at that */
 	struct jtext tool;   /* as the upstream calls it */
 	struct jtext arguments; /* as they came; absent: none */
 };

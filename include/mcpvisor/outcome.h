@@ -29,6 +29,18 @@ enum outcome_answer {
 	    ANSWER_MAX
 };
 
+static inline const char *
+outcome_answer_text(enum outcome_answer a)
+{
+	static const char *const texts[] = {
+#define X(id, name) name,
+	    OUTCOME_ANSWERS(X)
+#undef X
+	};
+
+	return (unsigned)a < ANSWER_MAX ? texts[a] : texts[ANSWER_UNKNOWN];
+}
+
 struct outcome {
 	enum outcome_kind kind;
 	enum mv_err err;    /* FAILED */

@@ -24,6 +24,8 @@ void shape_put_definition(struct buf *out, struct jtext definition, struct jtext
  * case from a fixed one, *bad as it wrote it: another parser could take it for that. */
 enum mv_err shape_put_arguments(struct buf *out, struct jtext arguments,
     const struct tool_shape *s, struct jtext *bad) MCPVISOR_MUST_CHECK;
+/* The first key of the client's arguments that s fixes; absent: there is none. */
+struct jtext shape_fixed_in(struct jtext arguments, const struct tool_shape *s);
 /* Whether a key (a JSON string) is that text to a parser that ignores case. */
 bool shape_key_is_like(struct jtext key, const char *text);
 

@@ -18,6 +18,12 @@
  * what we make tools of ourselves: a GraphQL endpoint, programs, functions of a shell
  * file. */
 enum upstream_kind { KIND_STDIO, KIND_HTTP, KIND_GRAPHQL, KIND_EXEC, KIND_SHELL };
+/* Tools are made by us, and take nothing that they do not show. */
+static inline bool
+upstream_kind_is_own(enum upstream_kind k)
+{
+	return k == KIND_GRAPHQL || k == KIND_EXEC || k == KIND_SHELL;
+}
 enum era_pin { ERA_AUTO, ERA_LEGACY, ERA_MODERN };
 /* Who shares an instance: as the upstream turns out to need it, all clients, nobody, or
  * not even two calls. */
@@ -61,10 +67,10 @@ struct tool_shape {
 	char *fixed;	   /* text of a JSON object: arguments that no client chooses */
 	char *defaults;	   /* the same: arguments for clients that give none */
 	uint32_t call_ms, call_max_ms; /* 0: the upstream's */
-	char *returns;	  /* what probe has found it to return; NULL: nothing */
+	char *returns;	     /* what probe has found it to return; NULL: nothing */
 	uint64_t returns_of; /* hash_stable of the definition that it had then */
 	bool is_found;	     /* the conf has no word of it, but what probe has found */
-	char *probe_args; /* text of a JSON object: what probe calls it with */
+	char *probe_args;    /* text of a JSON object: what probe calls it with */
 	struct label_conf label;
 	struct tool_hints hints; /* of kinds that make their tools */
 	struct exec_tool exec;	 /* of kind exec */

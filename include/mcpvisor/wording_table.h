@@ -86,6 +86,8 @@
 	X(ARGUMENTS, -32602, UNCHANGED, "Invalid params: arguments must be an object")   \
 	X(ARGUMENTS_TWICE, -32602, UNCHANGED,                                            \
 	    "Invalid params: arguments must be given once; they were given twice")       \
+	X(ARGUMENT_FIXED, -32602, UNCHANGED,                                             \
+	    "Invalid params: argument % is fixed by the operator and not to be given")   \
 	X(ARGUMENT_CASE, -32602, UNCHANGED,                                              \
 	    "Invalid params: argument % differs only by case from one that is fixed")    \
 	X(STATE_OF_LATER, -32602, UNCHANGED,                                             \

@@ -38,12 +38,6 @@ text(const char *s)
 	return j != NULL ? j : json_null();
 }
 
-static const char *const answers[] = {
-#define X(id, name) [ANSWER_##id] = (name),
-    OUTCOME_ANSWERS(X)
-#undef X
-};
-
 /* What the results that are no errors have told. */
 static json_t *
 status_of_answers(const struct upstream_stats *st, uint64_t n_ok)
@@ -55,11 +49,12 @@ status_of_answers(const struct upstream_stats *st, uint64_t n_ok)
 		if (i == ANSWER_UNKNOWN)
 			continue;
 		seen += st->answers[i];
-		(void)json_object_set_new(o, answers[i], number(st->answers[i]));
+		(void)json_object_set_new(o, outcome_answer_text((enum outcome_answer)i),
+		    number(st->answers[i]));
 	}
 	/* Those of prompts and resources are among them. */
-	(void)json_object_set_new(
-	    o, answers[ANSWER_UNKNOWN], number(n_ok > seen ? n_ok - seen : 0));
+	(void)json_object_set_new(o, outcome_answer_text(ANSWER_UNKNOWN),
+	    number(n_ok > seen ? n_ok - seen : 0));
 	return o;
 }
 

@@ -193,12 +193,6 @@ content_types(const struct outcome *o)
 	return types;
 }
 
-static const char *const answers[] = {
-#define X(id, name) [ANSWER_##id] = (name),
-    OUTCOME_ANSWERS(X)
-#undef X
-};
-
 /* What a peer says of its failure, cut. */
 static void
 record_set_failure(json_t *r, const struct outcome *o)
@@ -256,7 +250,7 @@ record_fill(json_t *r, const struct outcome *o, uint64_t ms, size_t sample_max)
 	    r, "is_error", json_boolean(ok && o->label != NULL && o->label->is_error));
 	if (o->label != NULL)
 		record_set(r, "graphql", label_reason_text(o->label->reason));
-	record_set(r, "answer", answers[o->answer]);
+	record_set(r, "answer", outcome_answer_text(o->answer));
 	(void)json_object_set_new(r, "ms", json_integer((json_int_t)ms));
 	if (ok) {
 		(void)json_object_set_new(

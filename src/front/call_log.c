@@ -243,17 +243,12 @@ put_err_src(struct line *l, const struct entry *x)
 		line_put_str(l, failures[e->err].is_ours ? "proxy" : "upstream");
 }
 
-static const char *const answers[] = {
-#define X(id, name) [ANSWER_##id] = (name),
-    OUTCOME_ANSWERS(X)
-#undef X
-};
-
 static void
 put_ans(struct line *l, const struct entry *x)
 {
 	if (x->e->ending == CALL_END_RETURNED)
-		line_put_str(l, x->e->is_err ? "none" : answers[x->e->answer]);
+		line_put_str(
+		    l, x->e->is_err ? "none" : outcome_answer_text(x->e->answer));
 	else
 		line_put(l, "-", 1);
 }

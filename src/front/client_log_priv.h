@@ -26,8 +26,8 @@ struct call_end {
 	bool is_err;	 /* its result has isError true */
 	enum outcome_answer answer;
 	const struct label *label; /* of its result; NULL: it was not looked at */
-	size_t out;	 /* bytes of the value of result or error as it is sent */
-	size_t added;	 /* of them: that were put into the upstream's */
+	size_t out;   /* bytes of the value of result or error as it is sent */
+	size_t added; /* of them: that were put into the upstream's */
 };
 /* m is about to be forwarded. */
 void call_log_begin(struct request *r, const struct link_msg *m);

@@ -191,6 +191,11 @@ call_shape(struct call *c, struct upstream_call *req)
 		return MV_OK;
 	if (!call_has_one_arguments(req))
 		return call_refuse(c, WORDING_ARGUMENTS_TWICE, no_value);
+	if (upstream_kind_is_own(upstream_conf_of(c->u)->kind)) {
+		bad = shape_fixed_in(args, s);
+		if (bad.n != 0)
+			return call_refuse(c, WORDING_ARGUMENT_FIXED, bad);
+	}
 	if (args.n == 0)
 		buf_add_str(&c->own, ",\"arguments\":");
 	err = shape_put_arguments(&c->own, args, s, &bad);

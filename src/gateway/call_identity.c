@@ -29,6 +29,7 @@ struct call_identity {
 	char principal[PRINCIPAL_BYTES];
 	bool may_keep; /* its client is known: what it hears may be told again */
 	bool is_retry; /* or its client was asked something on the way */
+	bool is_modern;
 	uint64_t generation;
 	struct buf arguments;
 	/* An answer that is known. */
@@ -79,6 +80,7 @@ call_put_key(const struct call *c, struct identity_key *k)
 	*k = (struct identity_key){.principal = ci->principal,
 	    .upstream = upstream_name(c->u),
 	    .generation = ci->generation,
+	    .is_modern = ci->is_modern,
 	    .tool = c->route->original,
 	    .arguments = {ci->arguments.data, ci->arguments.len}};
 }
@@ -204,6 +206,7 @@ call_ask_identity(struct call *c, const struct upstream_call *req)
 	ci->may_keep = gateway_principal(c->g, c->u, ci->principal) && c->owner != NULL &&
 		       !c->owner->is_crowd && identity_conf_of(c)->cache_ms > 0;
 	ci->is_retry = call_is_special(req);
+	ci->is_modern = req->json->slot[JSON_M_VERSION].len != 0;
 	buf_init(&ci->arguments, CAP_IDENTITY_KEY_BYTES);
 	buf_init(&ci->message, CAP_MESSAGE_BYTES);
 	deferred_init(&ci->turn, gateway_loop(c->g), on_turn, c);

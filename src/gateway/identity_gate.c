@@ -172,7 +172,7 @@ static bool
 key_set(struct buf *key, const struct identity_key *k)
 {
 	/* Parts of fixed size first, so that no two questions have the same bytes. */
-	const uint64_t parts[] = {k->generation, k->revision, k->tool.n};
+	const uint64_t parts[] = {k->generation, k->is_modern, k->tool.n};
 
 	if (!key_begin(key, k->principal, k->upstream))
 		return false;

@@ -53,20 +53,25 @@ member_of(const char *object, struct jtext text, bool (*same)(struct jtext, stru
 
 /* ---- definitions ---- */
 
+/* Whether an object of ours has a key that others wrote. */
 static bool
-is_hidden(const struct tool_shape *s, struct jtext name)
+object_has(const char *object, struct jtext key)
 {
 	struct buf scratch;
 	struct jtext text;
-	bool hidden;
+	bool has;
 
-	buf_init(&scratch, name.n);
-	text = json_text(name, &scratch);
-	hidden =
-	    text.p != NULL && (member_of(s->fixed, text, jtext_is_equal).n != 0 ||
-				  member_of(s->defaults, text, jtext_is_equal).n != 0);
+	buf_init(&scratch, key.n);
+	text = json_text(key, &scratch);
+	has = text.p != NULL && member_of(object, text, jtext_is_equal).n != 0;
 	buf_fini(&scratch);
-	return hidden;
+	return has;
+}
+
+static bool
+is_hidden(const struct tool_shape *s, struct jtext name)
+{
+	return object_has(s->fixed, name) || object_has(s->defaults, name);
 }
 
 /* What of an object or array stays, written one by one: the first of them comes where
@@ -396,4 +401,20 @@ shape_put_arguments(struct buf *out, struct jtext arguments, const struct tool_s
 	}
 	buf_fini(&w.scratch);
 	return err;
+}
+
+struct jtext
+shape_fixed_in(struct jtext arguments, const struct tool_shape *s)
+{
+	static const struct jtext none = {NULL, 0};
+	struct jtext key, value;
+	struct json_iter it;
+
+	if (s->fixed == NULL || jtext_type(arguments) != '{')
+		return none;
+	json_iter_init(&it, arguments);
+	while (json_next_member(&it, &key, &value))
+		if (object_has(s->fixed, key))
+			return key;
+	return none;
 }

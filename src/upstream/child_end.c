@@ -10,6 +10,8 @@
  */
 #include "child_priv.h"
 
+#include "mcpvisor/utf8.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -131,8 +133,8 @@ child_tell_last(struct child_end *end, const char *last, size_t len)
 	if (len == 0 || line_is_of_stack(last, len))
 		return;
 	(void)snprintf(end->told + used, sizeof(end->told) - used,
-	    "; last on stderr: %s%s", log_escape(last, cut ? CHILD_LAST_TOLD : len),
-	    cut ? "..." : "");
+	    "; last on stderr: %s%s",
+	    log_escape(last, utf8_cut(last, len, CHILD_LAST_TOLD)), cut ? "..." : "");
 }
 
 void

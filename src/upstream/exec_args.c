@@ -12,6 +12,7 @@
 
 #include "mcpvisor/caps.h"
 #include "mcpvisor/mem.h"
+#include "mcpvisor/utf8.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -39,10 +40,8 @@ args_refuse(
 {
 	buf_addf(a->why, "Argument '%s' %s", s->name, must);
 	if (!s->is_secret) {
-		size_t n = len < VALUE_SHOWN ? len : VALUE_SHOWN;
+		size_t n = utf8_cut(p, len, VALUE_SHOWN);
 
-		while (n > 0 && n < len && ((unsigned char)p[n] & 0xc0) == 0x80)
-			n--;
 		buf_addf(a->why, "; got %s%s", LOG_ESC(p, n), n < len ? "..." : "");
 	}
 	buf_add_str(a->why, ". Retrying unchanged will fail.");

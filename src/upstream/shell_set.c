@@ -164,7 +164,7 @@ shell_set_add(struct shell_set *s, struct jtext text)
 	s->v[s->n++] = (struct shell_tool){.name = name,
 	    .text = text,
 	    .hints = {.read_only = shell_hint(a, "readOnlyHint", HINT_NO),
-		.destructive = shell_hint(a, "destructiveHint", HINT_YES),
+		.destructive = shell_hint(a, "destructiveHint", HINT_INHERIT),
 		.idempotent = shell_hint(a, "idempotentHint", HINT_NO),
 		.open_world = shell_hint(a, "openWorldHint", HINT_YES)}};
 }

@@ -146,6 +146,8 @@ put_exec_tool(struct buf *out, const struct exec_tool *t)
 	upstream_identity_put(out, t->input);
 	if (t->params != NULL)
 		argspec_put_schema(t->params, out);
+	for (size_t i = 0; t->params != NULL && i < t->params->n_members; i++)
+		buf_add_char(out, t->params->members[i]->is_secret ? 's' : '-');
 	for (size_t i = 0; i < t->n_rules; i++) {
 		upstream_identity_put(out, t->rules[i].name);
 		upstream_identity_put(out, t->rules[i].root);

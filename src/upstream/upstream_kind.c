@@ -25,6 +25,15 @@ upstream_kind_init(struct upstream *u, const struct upstream_env *env)
 	u->kind->init(u, env);
 }
 
+struct backoff_opts
+upstream_backoff_opts(const struct upstream_conf *c)
+{
+	return (struct backoff_opts){.base_ms = c->restart_base_ms,
+	    .max_ms = c->restart_max_ms,
+	    .stable_ms = c->stable_ms,
+	    .budget = c->restart_limit};
+}
+
 bool
 upstream_is_remote(const struct upstream *u)
 {

@@ -300,14 +300,19 @@ local_put_annotations(
 {
 	const struct tool_hints none = {.read_only = HINT_INHERIT},
 				*own = shape != NULL ? &shape->hints : &none;
+	const enum tool_hint read_only =
+	    own->read_only != HINT_INHERIT ? own->read_only : dflt->read_only;
 	/* What only reads destroys nothing, unless somebody says both. */
-	const enum tool_hint destructive =
-	    own->read_only == HINT_YES ? HINT_NO : dflt->destructive;
+	const enum tool_hint destructive = own->read_only == HINT_YES ? HINT_NO
+					   : dflt->destructive != HINT_INHERIT
+					       ? dflt->destructive
+					   : read_only == HINT_YES ? HINT_NO
+								   : HINT_YES;
 	const struct {
 		const char *key;
 		enum tool_hint own, dflt;
 	} rows[] = {
-	    {"readOnlyHint", own->read_only, dflt->read_only},
+	    {"readOnlyHint", read_only, HINT_NO},
 	    {"destructiveHint", own->destructive, destructive},
 	    {"idempotentHint", own->idempotent, dflt->idempotent},
 	    {"openWorldHint", own->open_world, dflt->open_world},
@@ -331,10 +336,7 @@ local_init(
     struct upstream *u, const struct upstream_env *env, const struct local_ops *ops)
 {
 	struct local *l = mem_xcalloc(1, sizeof(*l));
-	struct backoff_opts o = {.base_ms = u->conf->restart_base_ms,
-	    .max_ms = u->conf->restart_max_ms,
-	    .stable_ms = u->conf->stable_ms,
-	    .budget = u->conf->restart_limit};
+	struct backoff_opts o = upstream_backoff_opts(u->conf);
 
 	l->magic = LOCAL_MAGIC;
 	l->u = u;
@@ -399,10 +401,7 @@ static void
 local_set_conf(struct upstream *u)
 {
 	struct local *l = u->local;
-	struct backoff_opts o = {.base_ms = u->conf->restart_base_ms,
-	    .max_ms = u->conf->restart_max_ms,
-	    .stable_ms = u->conf->stable_ms,
-	    .budget = u->conf->restart_limit};
+	struct backoff_opts o = upstream_backoff_opts(u->conf);
 
 	backoff_set_opts(&l->backoff, &o);
 	if (l->ops->set_conf != NULL)

@@ -3,6 +3,7 @@
 #ifndef MCPVISOR_UPSTREAM_PARTS_PRIV_H
 #define MCPVISOR_UPSTREAM_PARTS_PRIV_H
 
+#include "mcpvisor/backoff.h"
 #include "mcpvisor/loop.h"
 #include "mcpvisor/upstream.h"
 

@@ -120,6 +120,7 @@ void upstream_set_end_reason(struct upstream *u, const struct child_end *end);
 
 /* upstream_kind.c */
 void upstream_kind_init(struct upstream *u, const struct upstream_env *env);
+struct backoff_opts upstream_backoff_opts(const struct upstream_conf *c);
 void upstream_look_again(struct upstream *u); /* it is parked, and wanted */
 static inline bool
 upstream_is_open(const struct upstream *u)

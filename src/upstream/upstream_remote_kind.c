@@ -59,10 +59,7 @@ static void
 remote_take_conf(struct remote *rm)
 {
 	const struct upstream_conf *conf = rm->u->conf;
-	struct backoff_opts o = {.base_ms = conf->restart_base_ms,
-	    .max_ms = conf->restart_max_ms,
-	    .stable_ms = conf->stable_ms,
-	    .budget = conf->restart_limit};
+	struct backoff_opts o = upstream_backoff_opts(conf);
 	struct url_origin origin;
 
 	backoff_set_opts(&rm->backoff, &o);

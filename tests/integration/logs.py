@@ -3,6 +3,8 @@
 import json
 import re
 
+from mcp import wait_for
+
 STAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
 LEVELS = "error|warning|notice|info|debug"
 # A bare value may have spaces where no KEY= follows them: names of upstreams do.
@@ -82,3 +84,9 @@ def calls(mv):
             assert found_names == tuple(f for f in FOUND if f in found_names), line
             found.append({k: unquote(v) for k, v in every.items()})
     return found
+
+
+def ended(mv, n):
+    """The lines of the n calls so far: an answer may be there before its line."""
+    wait_for(lambda: len(calls(mv)) >= n, 5, "%d calls are logged" % n)
+    return calls(mv)

@@ -48,12 +48,6 @@ def whoami(c, args=None, tool="alpha__whoami"):
     return c.call(tool, {} if args is None else args)
 
 
-def ends(mv, n):
-    """The lines of the n calls so far: an answer may be there before its line."""
-    wait_for(lambda: len(logs.calls(mv)) >= n, 5, "%d calls are logged" % n)
-    return logs.calls(mv)
-
-
 def age(m):
     return m.result.get("_meta", {}).get(CACHE, {}).get("ageMs")
 
@@ -100,7 +94,7 @@ def test_k01_the_same_principal_again(serve, client, upstream):
         assert ("resultType" in m.result) == ("modern" in (client, upstream))
         assert list(m.result).count("resultType") <= 1
     assert "\"io.github.mcpvisor/cache\":{\"ageMs\":" in again[0].raw.decode()
-    assert [e["ans"] for e in ends(mv, 4)] == ["full"] * 4
+    assert [e["ans"] for e in logs.ended(mv, 4)] == ["full"] * 4
 
 
 def test_k01_over_http(serve_conf):
@@ -143,7 +137,7 @@ def test_k03_nobody_is_asked_for_again(serve_conf):
     c = mv.legacy()
     assert [age(whoami(c)) for _ in range(3)] == [None] * 3
     assert asked(mv) == 3 and nulls(mv) == 3 and state(mv) == only(unresolved=1)
-    assert {(e["ans"], e["is_err"]) for e in ends(mv, 3)} == {("null_identity", "0")}
+    assert {(e["ans"], e["is_err"]) for e in logs.ended(mv, 3)} == {("null_identity", "0")}
     assert "viewer" not in json.dumps(mv.status())
     c.call("alpha__become_ann", {})
     assert age(whoami(c)) is None and age(whoami(c)) is not None
@@ -166,7 +160,7 @@ def test_what_is_not_certain_is_not_kept(serve_conf, shown, ans):
     assert [age(whoami(c)) for _ in range(2)] == [None] * 2 and asked(mv) == 2
     resolved = ans == "partial"
     assert state(mv) == only(**{"resolved" if resolved else "unknown": 1})
-    assert {e["ans"] for e in ends(mv, 2)} == {ans}
+    assert {e["ans"] for e in logs.ended(mv, 2)} == {ans}
 
 
 def test_k06_a_restart_ends_it(serve_conf):
@@ -457,7 +451,7 @@ def test_k14_two_on_the_way_give_one(serve, binary, tmp_path, era):
                        **hints, **KEEP)
     got = whoami(mv.speak(era), tool="alpha__alpha__whoami").result
     assert [b["text"] for b in got["content"][1:]] == [HINT % "alpha"]
-    assert [e["ans"] for e in ends(mv, 1)] == ["null_identity"]
+    assert [e["ans"] for e in logs.ended(mv, 1)] == ["null_identity"]
     child.close()
 
 
@@ -505,7 +499,7 @@ def test_cancelled_on_its_way(serve, client):
     mv.fence("alpha")
     # Answered before it, or not at all; and nobody upstream hears of any.
     assert asked(mv) == 1 and mv["alpha"].inputs("notifications/cancelled") == []
-    assert {e["end"] for e in ends(mv, 51)} <= {"returned", "cancelled"}
+    assert {e["end"] for e in logs.ended(mv, 51)} <= {"returned", "cancelled"}
     assert age(whoami(mv)) is not None
 
 

@@ -7,6 +7,7 @@ import pytest
 import label_cases as cases
 import logs
 from label_cases import CASES, E, F, N, OURS, P, PLAIN, failed, partial, result, seen, warned
+from mcp import wait_for
 from test_control import REASONS
 from test_options_log import start
 
@@ -134,7 +135,7 @@ def test_rules_of_failure(serve_conf, place, mode):
     got = {n: call(c, n) for n in HITS}
     assert got == {n: legacy(flipped(said, rule) if rule else said)
                    for n, (said, rule) in HITS.items()}
-    lines = {e["tool"].partition("__")[2]: e for e in logs.calls(mv)}
+    lines = {e["tool"].partition("__")[2]: e for e in logs.ended(mv, len(HITS))}
     for n, (_, rule) in HITS.items():
         want = ("1", "rule", "none") if rule else ("1", "upstream", "none") if n == "said" else (
             "0", "-", "unknown")
@@ -164,7 +165,7 @@ def test_a_rule_hits_a_partial_answer_too(serve_conf):
     ours = '"%sgraphql":{"outcome":"partial","errors":1},' % OURS
     assert call(c, "t") == legacy(flipped(result([warned(P)]), 2, ours))
     assert call(c, "f") == legacy(failed(result([N])))
-    lines = logs.calls(mv)
+    lines = logs.ended(mv, 2)
     assert [(e["is_err"], e["err_src"], e["ans"], e["gql"]) for e in lines] == [
         ("1", "rule", "none", "rule"), ("1", "graphql", "none", "error")]
 
@@ -189,7 +190,7 @@ def test_the_line_of_each_call(serve_conf, era):
     mv = serve_conf(alpha=cases.upstream(table))
     c = mv.speak(era)
     sizes = {n: len(c.call("alpha__" + n, {}).span("result")) for n in table}
-    lines = {e["tool"].partition("__")[2]: e for e in logs.calls(mv)}
+    lines = {e["tool"].partition("__")[2]: e for e in logs.ended(mv, len(table))}
     for n, case in table.items():
         e, (is_err, src, ans, more) = lines[n], SAYS[case[3]]
         assert (e["end"], e["ok"], e["is_err"], e["err_src"], e["ans"]) == (
@@ -220,7 +221,7 @@ def test_what_errors_say_of_themselves(serve_conf):
     c = mv.legacy()
     for n in table:
         assert c.call("alpha__" + n, {}).result["isError"] is True
-    lines = {e["tool"].partition("__")[2]: e for e in logs.calls(mv)}
+    lines = {e["tool"].partition("__")[2]: e for e in logs.ended(mv, len(table))}
     for n, (_, want) in errors.items():
         got = {k: v for k, v in lines[n].items() if k in ("gql_code", "gql_path")}
         assert got == want, n
@@ -235,6 +236,7 @@ def test_what_errors_say_of_themselves(serve_conf):
 def test_a_suspect_in_every_form(serve_conf, form):
     mv = start(serve_conf, form, alpha=cases.upstream())
     mv.modern().call("alpha__bare", {}).result
+    wait_for(lambda: any(SUSPECT[6:].encode() in raw for raw in mv.log_lines), 5, "it is told")
     told = [logs.PARSE[form](raw) for raw in mv.log_lines if SUSPECT[6:].encode() in raw]
     assert len(told) == 1 and told[0]["tool"] == "alpha__bare", told
     assert 'graphql = "on"' in told[0]["hint"]
@@ -247,6 +249,7 @@ def test_a_suspect_is_told_once_a_tool(serve_conf):
         for _ in range(3):
             for name in ("alpha__bare", "alpha__foreign", "beta__bare", "alpha__clean"):
                 c.call(name, {}).result
+    wait_for(lambda: mv.log().count(SUSPECT) >= 3, 5, "they are told")
     told = [logs.parse_text(r) for r in mv.log_lines if SUSPECT.encode() in r]
     assert [(e["upstream"], e["tool"]) for e in told] == [
         ("alpha", "alpha__bare"), ("alpha", "alpha__foreign"), ("beta", "beta__bare")]

@@ -147,6 +147,22 @@ START_TEST(questions_that_are_special)
 }
 END_TEST
 
+START_TEST(of_another_protocol)
+{
+	static const char modern[] =
+	    "{\"name\":\"alpha__whoami\",\"_meta\":{\"io.modelcontextprotocol/"
+	    "protocolVersion\":\"2026-07-28\"}}";
+	struct fleet *f = identity_fleet(1000);
+	struct caller k;
+
+	ck_assert(ask(f));
+	ck_assert(ask_as(f, &k, modern, ANN));
+	ck_assert(!ask(f));
+	ck_assert(!ask_as(f, &k, modern, ANN));
+	fleet_free(f);
+}
+END_TEST
+
 START_TEST(another_generation)
 {
 	struct fleet *f = identity_fleet(1000);
@@ -230,6 +246,7 @@ main(void)
 	tcase_add_loop_test(tc, given_up_on_its_way, 0, 3);
 	tcase_add_test(tc, others_than_those_that_are_kept);
 	tcase_add_test(tc, questions_that_are_special);
+	tcase_add_test(tc, of_another_protocol);
 	tcase_add_test(tc, another_generation);
 	tcase_add_test(tc, of_one_that_is_down_nothing_is_told);
 	tcase_add_test(tc, a_refusal);

@@ -144,6 +144,13 @@ START_TEST(what_clients_hear)
 	owner_proc_dies(o, status_exit(1));
 	ck_assert_ptr_nonnull(strstr(o->last_end.told, "xxxx\"..."));
 	owner_free(o);
+	/* A character of which one byte would fit. */
+	o = owner_running();
+	owner_says(o,
+	    "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\xc3\xa9\n");
+	owner_proc_dies(o, status_exit(1));
+	ck_assert_ptr_nonnull(strstr(o->last_end.told, "xxxx\"..."));
+	owner_free(o);
 }
 END_TEST
 

@@ -12,9 +12,9 @@ START_TEST(its_call_is_cancelled)
 	peer_expect(p, ASKED("1"));
 	peer_say(p, CANCEL("5"));
 	peer_expect(p, TAKEN_BACK("1"));
-	ck_assert_str_eq(
-	    fake_upstream_answer(u), "7 refused -32603 The client has cancelled the "
-				     "request; a retry will not help");
+	ck_assert_str_eq(fake_upstream_answer(u),
+	    "7 refused -32603 The client has cancelled the "
+	    "request; a retry will not help");
 	ck_assert(fake_upstream_last(u)->cancelled);
 }
 END_TEST

@@ -212,9 +212,9 @@ START_TEST(too_many)
 	}
 	ck_assert_uint_eq(fake_upstream_n_answers(u), 0);
 	question("\"more\"");
-	ck_assert_str_eq(
-	    fake_upstream_answer(u), "\"more\" refused -32603 The client has too many "
-				     "open questions; a retry may help");
+	ck_assert_str_eq(fake_upstream_answer(u),
+	    "\"more\" refused -32603 The client has too many "
+	    "open questions; a retry may help");
 	ck_assert_uint_eq(client_session_of(p->c).n_asks, CAP_CLIENT_ASKS);
 	fake_upstream_withdraw(u);
 	p->taken = p->n;

@@ -122,9 +122,9 @@ START_TEST(its_time_is_over)
 	ck_assert_uint_eq(fake_upstream_n_answers(u), 0);
 	fake_loop_advance(f->loop, 1);
 	ck_assert(fake_upstream_last(u)->cancelled);
-	ck_assert_str_eq(
-	    fake_upstream_answer(u), "7 refused -32603 Nobody waits for this call any "
-				     "more; a retry will not help");
+	ck_assert_str_eq(fake_upstream_answer(u),
+	    "7 refused -32603 Nobody waits for this call any "
+	    "more; a retry will not help");
 	come_back("2", "{\"input-1\":{}}");
 	expect_call_again("2");
 	ck_assert_uint_eq(fake_upstream_n_sent(u), 1);

@@ -306,9 +306,9 @@ START_TEST(not_for_a_completion)
 	ask_as("1", ALL, "completion/complete",
 	    "\"ref\":{\"type\":\"ref/prompt\"," A "},\"argument\":{}");
 	fake_upstream_ask(u, NULL, METHOD_ELICIT, ASK_FORM("7"));
-	ck_assert_str_eq(
-	    fake_upstream_answer(u), "7 refused -32603 Its client cannot be asked for "
-				     "this; a retry will not help");
+	ck_assert_str_eq(fake_upstream_answer(u),
+	    "7 refused -32603 Its client cannot be asked for "
+	    "this; a retry will not help");
 	fake_loop_advance(f->loop, 100);
 	peer_expect_silence(p);
 	fake_upstream_result(u, 0, "{}");

@@ -30,7 +30,7 @@ setup(void)
 	key = (struct identity_key){.principal = "ann",
 	    .upstream = "crm",
 	    .generation = 7,
-	    .revision = 1,
+	    .is_modern = true,
 	    .tool = text_of("whoami"),
 	    .arguments = text_of("{}")};
 	answer = (struct identity_answer){.verdict = IDENTITY_RESOLVED,
@@ -140,17 +140,17 @@ START_TEST(questions_differ)
 {
 	struct identity_key mine = key;
 	const struct identity_key others[] = {
-	    {"bob", "crm", 7, 1, mine.tool, mine.arguments},
-	    {"ann", "hub", 7, 1, mine.tool, mine.arguments},
-	    {"ann", "crm", 8, 1, mine.tool, mine.arguments},
-	    {"ann", "crm", 7, 2, mine.tool, mine.arguments},
-	    {"ann", "crm", 7, 1, text_of("get_me"), mine.arguments},
-	    {"ann", "crm", 7, 1, mine.tool, text_of("{\"a\":1}")},
-	    {"ann", "crm", 7, 1, mine.tool, {NULL, 0}},
+	    {"bob", "crm", 7, true, mine.tool, mine.arguments},
+	    {"ann", "hub", 7, true, mine.tool, mine.arguments},
+	    {"ann", "crm", 8, true, mine.tool, mine.arguments},
+	    {"ann", "crm", 7, false, mine.tool, mine.arguments},
+	    {"ann", "crm", 7, true, text_of("get_me"), mine.arguments},
+	    {"ann", "crm", 7, true, mine.tool, text_of("{\"a\":1}")},
+	    {"ann", "crm", 7, true, mine.tool, {NULL, 0}},
 	    /* The same bytes in a row. */
-	    {"ann", "crm", 7, 1, text_of("whoami{"), text_of("}")},
-	    {"anncrm", "", 7, 1, mine.tool, mine.arguments},
-	    {NULL, "crm", 7, 1, mine.tool, mine.arguments},
+	    {"ann", "crm", 7, true, text_of("whoami{"), text_of("}")},
+	    {"anncrm", "", 7, true, mine.tool, mine.arguments},
+	    {NULL, "crm", 7, true, mine.tool, mine.arguments},
 	};
 
 	ck_assert(put());
