@@ -59,6 +59,7 @@ make(int status, const char *type, const char *body)
 	struct json_iter it;
 	struct jtext block;
 
+	ck_assert_ptr_nonnull(body);
 	exchange.status = status;
 	(void)snprintf(exchange.type, sizeof(exchange.type), "%s", type);
 	buf_reset(&exchange.body);
@@ -441,7 +442,7 @@ START_TEST(a_body_of_quotes)
 		quotes[i] = '"';
 	buf_init(&body, CAP_MESSAGE_BYTES);
 	buf_add_str(&body, "{\"data\":{\"a\":\"");
-	while (body.len < CAP_MESSAGE_BYTES * 3 / 5)
+	while (body.len < CAP_MESSAGE_BYTES * 3 / 5 && body.err == MV_OK)
 		buf_add(&body, quotes, sizeof(quotes));
 	buf_add_str(&body, "\"}}");
 	s = make(200, JSON, buf_cstr(&body));
