@@ -23,6 +23,8 @@
 #define GRAPHQL_DEPTH_MAX  64		       /* of selections, types, values */
 
 enum graphql_op { GRAPHQL_QUERY, GRAPHQL_MUTATION, GRAPHQL_SUBSCRIPTION };
+#define GRAPHQL_N_OPS 3
+extern const char *const graphql_op_words[GRAPHQL_N_OPS]; /* "query" ... */
 
 /* A variable of an operation. */
 struct graphql_var {
@@ -47,7 +49,6 @@ struct graphql_operation {
 	size_t n_vars;
 	char **fields; /* names of its root fields, as the schema has them;
 			  NULL-terminated */
-	char **keys;   /* the keys of its answer: aliases, else the same */
 	struct graphql_spread *spreads; /* by name */
 	size_t n_spreads;
 	char *text;		    /* itself, without descriptions and comments */
@@ -60,7 +61,6 @@ struct graphql_fragment {
 	struct graphql_spread *spreads; /* by name */
 	size_t n_spreads;
 	uint32_t depth, n_selected;
-	int line;
 };
 
 struct graphql_document {
@@ -93,6 +93,9 @@ bool graphql_put_request(struct buf *out, const struct graphql_operation *op,
 #define GRAPHQL_TOOL_NAME_MAX 128
 void graphql_put_tool_name(struct buf *out, const char *name, bool snake);
 
+/* Text as JSON: without byte order mark and white space around; absent: it is none. */
+struct jtext graphql_json(const char *text, size_t n);
+
 /* The types of an endpoint. */
 struct graphql_schema;
 /* What asks for it: a query. */
@@ -117,11 +120,10 @@ struct graphql_types {
 	const struct graphql_schema *schema; /* NULL: none, types are unknown */
 	struct jtext scalars;
 };
-/* What the variables of op are as arguments of a tool; those in fixed (a JSON object, or
- * absent) are left out. NULL: it cannot be a tool (Upload, a type that the schema does
- * not have), and t says why. */
+/* What the variables of op are as arguments of a tool. NULL: it cannot be a tool (Upload,
+ * a type that the schema does not have), and t says why. */
 struct argspec *graphql_arguments(const struct graphql_types *types,
-    const struct graphql_operation *op, struct jtext fixed, struct mv_errtext *t);
+    const struct graphql_operation *op, struct mv_errtext *t);
 
 /* An operation made of a root field: with a variable for each argument, and selections
  * down to a depth. */

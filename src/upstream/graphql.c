@@ -14,8 +14,12 @@
 
 #include <string.h>
 
-static void
-strings_free(char **v)
+const char *const graphql_op_words[GRAPHQL_N_OPS] = {[GRAPHQL_QUERY] = "query",
+    [GRAPHQL_MUTATION] = "mutation",
+    [GRAPHQL_SUBSCRIPTION] = "subscription"};
+
+void
+graphql_strings_free(char **v)
 {
 	for (size_t i = 0; v != NULL && v[i] != NULL; i++)
 		mem_free(v[i]);
@@ -40,8 +44,7 @@ graphql_operation_fini(struct graphql_operation *op)
 		mem_free(op->vars[i].description);
 	}
 	mem_free(op->vars);
-	strings_free(op->fields);
-	strings_free(op->keys);
+	graphql_strings_free(op->fields);
 	spreads_free(op->spreads, op->n_spreads);
 	mem_free(op->name);
 	mem_free(op->description);

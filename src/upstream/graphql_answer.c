@@ -14,28 +14,10 @@
 
 #include <string.h>
 
-#define BODY_SHOWN    200  /* of what is no JSON */
 #define ANSWER_MARGIN 4096 /* what stands around an answer in its message */
 #define DEPTH_MARGIN  8	   /* the same, in levels */
 
 /* ---- the body ---- */
-
-struct jtext
-gql_body_json(const struct buf *body)
-{
-	struct jtext t = {body->data, body->len}, none = {NULL, 0};
-	struct json_msg msg;
-
-	if (t.n >= 3 && memcmp(t.p, "\xef\xbb\xbf", 3) == 0)
-		t = (struct jtext){t.p + 3, t.n - 3};
-	while (t.n > 0 && json_is_space(t.p[0]))
-		t = (struct jtext){t.p + 1, t.n - 1};
-	while (t.n > 0 && json_is_space(t.p[t.n - 1]))
-		t.n--;
-	if (t.n == 0 || json_scan(&msg, t.p, t.n, false) != MV_OK)
-		return none;
-	return t;
-}
 
 static void
 reply_take(struct gql_seen *e, struct jtext *member, struct jtext value)
@@ -50,7 +32,7 @@ reply_read(struct gql_seen *e, const struct gql_exchange *x)
 	struct json_iter it;
 	struct jtext key, value;
 
-	*e = (struct gql_seen){.whole = gql_body_json(&x->body)};
+	*e = (struct gql_seen){.whole = graphql_json(x->body.data, x->body.len)};
 	e->is_json = e->whole.n != 0;
 	if (jtext_type(e->whole) != '{')
 		return;
@@ -61,7 +43,6 @@ reply_read(struct gql_seen *e, const struct gql_exchange *x)
 		else if (json_string_is(key, "errors"))
 			reply_take(e, &e->errors, value);
 	}
-	e->has_data = e->data.n != 0 && jtext_type(e->data) != 'n';
 	e->has_errors = gql_count(e->errors) > 0;
 }
 

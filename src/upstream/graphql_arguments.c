@@ -350,15 +350,13 @@ arguments_spec(struct arguments *a, const char *type, const char *name)
 }
 
 static struct argspec *
-arguments_try(struct arguments *a, const struct graphql_operation *op, struct jtext fixed)
+arguments_try(struct arguments *a, const struct graphql_operation *op)
 {
 	struct argspec *root = argspec_new(ARG_OBJECT, NULL), *s;
 
 	for (size_t i = 0; i < op->n_vars && !a->has_failed; i++) {
 		const struct graphql_var *v = &op->vars[i];
 
-		if (json_member(fixed, v->name).n > 0)
-			continue;
 		a->var = v->name;
 		s = arguments_spec(a, v->type, v->name);
 		if (s == NULL)
@@ -376,11 +374,11 @@ arguments_try(struct arguments *a, const struct graphql_operation *op, struct jt
 
 struct argspec *
 graphql_arguments(const struct graphql_types *types, const struct graphql_operation *op,
-    struct jtext fixed, struct mv_errtext *t)
+    struct mv_errtext *t)
 {
 	for (unsigned nesting = NESTING_MAX;; nesting--) {
 		struct arguments a = {.types = types, .t = t, .nesting_max = nesting};
-		struct argspec *s = arguments_try(&a, op, fixed);
+		struct argspec *s = arguments_try(&a, op);
 
 		if (s == NULL || a.n_members <= MEMBERS_MAX || nesting == 1)
 			return s;

@@ -17,11 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const op_words[] = {[GRAPHQL_QUERY] = "query",
-    [GRAPHQL_MUTATION] = "mutation",
-    [GRAPHQL_SUBSCRIPTION] = "subscription"};
-#define N_OPS (sizeof(op_words) / sizeof(op_words[0]))
-
 static const char *const type_words[] = {"schema", "scalar", "type", "interface", "union",
     "enum", "input", "directive", "extend"};
 #define N_TYPES (sizeof(type_words) / sizeof(type_words[0]))
@@ -34,7 +29,7 @@ struct names {
 /* The definition that is being read. */
 struct def {
 	struct graphql_parse g;
-	struct names fields, keys;
+	struct names fields;
 	struct graphql_spread *spreads;
 	size_t n_spreads;
 	uint32_t depth, n_selected, level;
@@ -111,24 +106,24 @@ static bool
 def_field(struct def *f)
 {
 	struct graphql_parse *g = &f->g;
-	char *key = graphql_parse_name(g), *name;
-	bool is_sound = true;
+	char *name = graphql_parse_name(g);
+	bool is_sound;
 
-	if (key == NULL)
-		return false;
-	name = graphql_parse_accept(g, ':') ? graphql_parse_name(g) : mem_xstrdup(key);
-	if (f->level == 0 && name != NULL) {
-		names_add(&f->keys, key);
-		names_add(&f->fields, name);
-	} else {
-		is_sound = name != NULL;
-		mem_free(key);
+	/* That was an alias. */
+	if (name != NULL && graphql_parse_accept(g, ':')) {
 		mem_free(name);
+		name = graphql_parse_name(g);
 	}
+	if (name == NULL)
+		return false;
+	if (f->level == 0)
+		names_add(&f->fields, name);
+	else
+		mem_free(name);
 	f->n_selected++;
 	if (f->depth <= f->level)
 		f->depth = f->level + 1;
-	if (!is_sound || !def_arguments(f) || !def_directives(f))
+	if (!def_arguments(f) || !def_directives(f))
 		return false;
 	if (!graphql_lex_is(&g->lex, '{'))
 		return true;
@@ -293,9 +288,7 @@ def_operation(struct def *f, struct graphql_operation *op, bool has_head)
 	}
 	is_sound = is_sound && def_body(f, &op->spreads, &op->n_spreads, &op->text);
 	names_add(&f->fields, NULL);
-	names_add(&f->keys, NULL);
 	op->fields = f->fields.v;
-	op->keys = f->keys.v;
 	op->depth = f->depth;
 	op->n_selected = f->n_selected;
 	return is_sound;
@@ -308,7 +301,6 @@ def_fragment(struct def *f, struct graphql_fragment *fragment)
 	char *on;
 	bool is_sound;
 
-	fragment->line = g->lex.at_line;
 	graphql_parse_shift(g);
 	if (graphql_lex_is_name(&g->lex, "on"))
 		return graphql_lex_fail(&g->lex, "a fragment cannot be called \"on\"");
@@ -350,12 +342,12 @@ def_read(struct def *f, struct graphql_document *d)
 	struct graphql_operation op = {.name = NULL};
 	int word;
 
-	f->fields = f->keys = (struct names){NULL, 0};
+	f->fields = (struct names){NULL, 0};
 	f->depth = f->n_selected = f->level = 0;
 	if (!def_description(f, true, &op.description))
 		return false;
 	f->g.is_cut = false;
-	word = def_word(f, op_words, N_OPS);
+	word = def_word(f, graphql_op_words, GRAPHQL_N_OPS);
 	if (word >= 0 || graphql_lex_is(x, '{')) {
 		op.op = word >= 0 ? (enum graphql_op)word : GRAPHQL_QUERY;
 		d->operations =

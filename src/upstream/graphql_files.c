@@ -20,14 +20,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MANIFEST   "apollo-persisted-query-manifest"
 #define FILES_MAX  10000
 #define READ_PIECE 16384
 
 /* ---- reading ---- */
 
 const char *
-gql_file_read(const char *path, size_t max, struct buf *out)
+gql_file_read(const char *path, struct buf *out)
 {
 	/* Of a pipe that nobody writes to, an open would not return. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -45,7 +44,7 @@ gql_file_read(const char *path, size_t max, struct buf *out)
 			fault = strerror(errno);
 		else if (got > 0)
 			buf_add(out, piece, (size_t)got);
-		if (out->len > max || out->err != MV_OK)
+		if (out->err != MV_OK)
 			fault = "too long";
 	}
 	(void)close(fd);
@@ -73,14 +72,14 @@ file_read_document(const char *path, bool *is_manifest, struct mv_errtext *t)
 	struct buf text;
 	const char *fault;
 
-	buf_init(&text, GRAPHQL_FILE_MAX + READ_PIECE);
-	fault = gql_file_read(path, GRAPHQL_FILE_MAX, &text);
+	buf_init(&text, GRAPHQL_FILE_MAX);
+	fault = gql_file_read(path, &text);
 	if (fault != NULL) {
 		mv_errtext_set(t, "%s", fault);
 		goto out;
 	}
 	/* No operation is JSON. */
-	*is_manifest = jtext_type(gql_body_json(&text)) == '{';
+	*is_manifest = jtext_type(graphql_json(text.data, text.len)) == '{';
 	d = (*is_manifest ? graphql_manifest_read : graphql_document_read)(
 	    text.data != NULL ? text.data : "", text.len, t);
 out:
@@ -100,8 +99,7 @@ file_log(const char *upstream, const struct gql_file *f, const struct mv_errtext
 	    f->doc != NULL ? "its last" : "nothing");
 }
 
-/* True: it has other documents now. */
-static bool
+static void
 file_look(struct gql_file *f, const char *upstream)
 {
 	struct mv_errtext t = {.line = 0};
@@ -110,17 +108,16 @@ file_look(struct gql_file *f, const char *upstream)
 	bool is_manifest = false;
 
 	if (stamp == f->stamp && stamp != 0)
-		return false;
+		return;
 	f->stamp = stamp;
 	d = file_read_document(f->path, &is_manifest, &t);
 	if (d == NULL) {
 		file_log(upstream, f, &t);
-		return false;
+		return;
 	}
 	graphql_document_free(f->doc);
 	f->doc = d;
 	f->is_manifest = is_manifest;
-	return true;
 }
 
 static void
@@ -170,23 +167,18 @@ files_find_all(struct gql_files *f, const char *upstream, char *const *patterns)
 	}
 }
 
-/* True: one went that had something. */
-static bool
+static void
 files_drop_gone(struct gql_files *f)
 {
-	bool changed = false;
 	size_t n = 0;
 
 	for (size_t i = 0; i < f->n; i++) {
-		if (f->of[i].is_seen) {
+		if (f->of[i].is_seen)
 			f->of[n++] = f->of[i];
-			continue;
-		}
-		changed |= f->of[i].doc != NULL;
-		file_fini(&f->of[i]);
+		else
+			file_fini(&f->of[i]);
 	}
 	f->n = n;
-	return changed;
 }
 
 static int
@@ -197,20 +189,17 @@ file_order(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-bool
+void
 gql_files_look(struct gql_files *f, const char *upstream, char *const *patterns)
 {
-	bool changed;
-
 	for (size_t i = 0; i < f->n; i++)
 		f->of[i].is_seen = false;
 	files_find_all(f, upstream, patterns);
-	changed = files_drop_gone(f);
+	files_drop_gone(f);
 	if (f->n > 1)
 		qsort(f->of, f->n, sizeof(*f->of), file_order);
 	for (size_t i = 0; i < f->n; i++)
-		changed |= file_look(&f->of[i], upstream);
-	return changed;
+		file_look(&f->of[i], upstream);
 }
 
 void

@@ -9,7 +9,7 @@
  */
 #include "mcpvisor/graphql.h"
 
-#include "graphql_select_priv.h"
+#include "graphql_priv.h"
 #include "mcpvisor/mem.h"
 
 #include <string.h>
@@ -64,16 +64,13 @@ generate_put(const struct graphql_schema *s, enum graphql_op op,
     const struct graphql_field *f, const struct graphql_generate_opts *o, struct buf *out,
     struct mv_errtext *t)
 {
-	static const char *const words[] = {[GRAPHQL_QUERY] = "query",
-	    [GRAPHQL_MUTATION] = "mutation",
-	    [GRAPHQL_SUBSCRIPTION] = "subscription"};
 	const struct graphql_type *ty = graphql_type_named(s, f->type);
 
 	if (ty == NULL) {
 		mv_errtext_set(t, "the type of field %.80s is not known", f->name);
 		return false;
 	}
-	buf_addf(out, "%s %s", words[op], f->name);
+	buf_addf(out, "%s %s", graphql_op_words[op], f->name);
 	if (!generate_variables(f, out, t))
 		return false;
 	buf_addf(out, " { %s", f->name);

@@ -152,7 +152,7 @@ static void
 introspect_answered(struct gql *g)
 {
 	struct gql_exchange *x = &g->fetch;
-	struct jtext body = gql_body_json(&x->body), errors;
+	struct jtext body = graphql_json(x->body.data, x->body.len), errors;
 	struct jtext schema = json_member(json_member(body, "data"), "__schema");
 	char why[128];
 
@@ -163,7 +163,7 @@ introspect_answered(struct gql *g)
 	}
 	/* What is wrong goes into the log, and to who calls. */
 	gql_exchange_hide(x);
-	errors = json_member(gql_body_json(&x->body), "errors");
+	errors = json_member(graphql_json(x->body.data, x->body.len), "errors");
 	if (x->status == 401 || x->status == 403) {
 		local_note_refused(g->u);
 		introspect_fail(g, "credentials for it were refused");

@@ -94,6 +94,7 @@ bool graphql_put_constant(const char *text, struct buf *json, struct buf *litera
 
 /* Room for one more after n, where it grew by one each time. */
 void *graphql_grow(void *v, size_t n, size_t size);
+void graphql_strings_free(char **v); /* NULL-terminated; NULL is allowed */
 void graphql_operation_fini(struct graphql_operation *op);
 void graphql_fragment_fini(struct graphql_fragment *f);
 /* Moves all of from, which is gone then, to the end of d. */
@@ -151,12 +152,15 @@ const struct graphql_type *graphql_root(
     const struct graphql_schema *s, enum graphql_op op);
 const struct graphql_field *graphql_root_field(
     const struct graphql_schema *s, enum graphql_op op, const char *field);
-/* The name in a type as it is written, "ID" of "[ID!]!": where it begins and how long it
- * is. */
-const char *graphql_type_core(const char *type, size_t *n);
-/* The type that type names in the end. */
+/* The type that type names in the end: ID of "[ID!]!". */
 const struct graphql_type *graphql_type_named(
     const struct graphql_schema *s, const char *type);
 bool graphql_type_is_required(const char *type); /* it ends with "!" */
+
+/* Appends a selection set of ty, with its braces, for a root field of op. False: it would
+ * be empty. */
+bool graphql_put_selection(const struct graphql_schema *schema, enum graphql_op op,
+    const struct graphql_type *ty, const struct graphql_generate_opts *o,
+    struct buf *out);
 
 #endif

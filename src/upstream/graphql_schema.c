@@ -62,9 +62,7 @@ type_fini(struct graphql_type *ty)
 	for (size_t i = 0; i < ty->n_values; i++)
 		mem_free(ty->values[i].name);
 	mem_free(ty->values);
-	for (size_t i = 0; ty->possible != NULL && ty->possible[i] != NULL; i++)
-		mem_free(ty->possible[i]);
-	mem_free(ty->possible);
+	graphql_strings_free(ty->possible);
 	mem_free(ty->name);
 }
 
@@ -184,6 +182,20 @@ read_name_of(struct jtext object)
 	return read_name(&m);
 }
 
+/* The next element that has a name, and what else it has; NULL: the list ends. */
+static char *
+read_next(struct json_iter *it, struct members *m)
+{
+	char *name = NULL;
+	struct jtext of;
+
+	while (name == NULL && json_next_element(it, &of)) {
+		members_read(m, of);
+		name = read_name(m);
+	}
+	return name;
+}
+
 /* A reference as it is written in a document; NULL: it does not end in a name, as the
  * query that asked for it was not deep enough. */
 static char *
@@ -252,18 +264,12 @@ read_inputs(struct jtext list, size_t *n)
 {
 	struct graphql_field *v = NULL;
 	struct json_iter it;
-	struct jtext of;
 	struct members m;
+	char *name;
 
 	*n = 0;
 	list_init(&it, list);
-	while (json_next_element(&it, &of)) {
-		char *name;
-
-		members_read(&m, of);
-		name = read_name(&m);
-		if (name == NULL)
-			continue;
+	while ((name = read_next(&it, &m)) != NULL) {
 		v = graphql_grow(v, *n, sizeof(*v));
 		read_field(&m, name, &v[*n]);
 		v[*n].description = read_string(m.of[MEMBER_DESCRIPTION]);
@@ -277,17 +283,14 @@ static void
 read_fields(struct jtext list, bool is_root, struct graphql_type *ty)
 {
 	struct json_iter it;
-	struct jtext of;
 	struct members m;
+	char *name;
 
 	list_init(&it, list);
-	while (json_next_element(&it, &of)) {
+	while ((name = read_next(&it, &m)) != NULL) {
 		struct graphql_field *f;
-		char *name;
 
-		members_read(&m, of);
-		name = read_name(&m);
-		if (name == NULL || strncmp(name, "__", 2) == 0) {
+		if (strncmp(name, "__", 2) == 0) {
 			mem_free(name);
 			continue;
 		}
@@ -306,17 +309,11 @@ static void
 read_values(struct jtext list, struct graphql_type *ty)
 {
 	struct json_iter it;
-	struct jtext of;
 	struct members m;
+	char *name;
 
 	list_init(&it, list);
-	while (json_next_element(&it, &of)) {
-		char *name;
-
-		members_read(&m, of);
-		name = read_name(&m);
-		if (name == NULL)
-			continue;
+	while ((name = read_next(&it, &m)) != NULL) {
 		ty->values = graphql_grow(ty->values, ty->n_values, sizeof(*ty->values));
 		ty->values[ty->n_values++] = (struct graphql_value){
 		    .name = name, .is_deprecated = json_is_true(m.of[MEMBER_DEPRECATED])};
@@ -327,15 +324,12 @@ static void
 read_possible(struct jtext list, struct graphql_type *ty)
 {
 	struct json_iter it;
-	struct jtext of;
+	struct members m;
 	size_t n = 0;
+	char *name;
 
 	list_init(&it, list);
-	while (json_next_element(&it, &of)) {
-		char *name = read_name_of(of);
-
-		if (name == NULL)
-			continue;
+	while ((name = read_next(&it, &m)) != NULL) {
 		ty->possible = graphql_grow(ty->possible, n, sizeof(*ty->possible));
 		ty->possible[n++] = name;
 	}
@@ -413,25 +407,38 @@ read_schema(struct jtext schema)
 	return s;
 }
 
+struct jtext
+graphql_json(const char *text, size_t n)
+{
+	struct jtext t = {text, n}, none = {NULL, 0};
+	struct json_msg msg;
+
+	if (t.n >= 3 && memcmp(t.p, "\xef\xbb\xbf", 3) == 0)
+		t = (struct jtext){t.p + 3, t.n - 3};
+	while (t.n > 0 && json_is_space(t.p[0]))
+		t = (struct jtext){t.p + 1, t.n - 1};
+	while (t.n > 0 && json_is_space(t.p[t.n - 1]))
+		t.n--;
+	if (t.n == 0 || json_scan(&msg, t.p, t.n, false) != MV_OK)
+		return none;
+	return t;
+}
+
 struct graphql_schema *
 graphql_schema_read(const char *text, size_t n, struct mv_errtext *t)
 {
-	struct jtext whole = {text, n}, data, schema;
+	struct jtext whole, data, schema;
 	struct graphql_schema *s;
-	struct json_msg msg;
 
 	if (n > GRAPHQL_SCHEMA_MAX) {
 		mv_errtext_set(t, "longer than %u bytes", GRAPHQL_SCHEMA_MAX);
 		return NULL;
 	}
-	while (whole.n > 0 && json_is_space(whole.p[0]))
-		whole = (struct jtext){whole.p + 1, whole.n - 1};
-	if (whole.n == 0 || json_scan(&msg, whole.p, whole.n, false) != MV_OK) {
+	whole = graphql_json(text, n);
+	if (whole.n == 0) {
 		mv_errtext_set(t, "it is no JSON");
 		return NULL;
 	}
-	while (json_is_space(whole.p[whole.n - 1]))
-		whole.n--;
 	data = json_member(whole, "data");
 	schema = json_member(data.n != 0 ? data : whole, "__schema");
 	s = jtext_type(json_member(schema, "types")) == '[' ? read_schema(schema) : NULL;

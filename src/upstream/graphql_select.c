@@ -11,7 +11,7 @@
  */
 #include "mcpvisor/graphql.h"
 
-#include "graphql_select_priv.h"
+#include "graphql_priv.h"
 #include "mcpvisor/mem.h"
 
 #include <string.h>

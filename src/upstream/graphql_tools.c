@@ -30,10 +30,6 @@ struct build {
 	struct mv_errtext *err;
 };
 
-static const char *const op_words[] = {[GRAPHQL_QUERY] = "query",
-    [GRAPHQL_MUTATION] = "mutation",
-    [GRAPHQL_SUBSCRIPTION] = "subscription"};
-
 static void
 build_skip(const struct build *b, const char *source, const char *why)
 {
@@ -65,7 +61,7 @@ tool_put_description(const struct build *b, const struct gql_tool *t,
 	if (text != NULL && text[0] != '\0')
 		buf_add_str(out, text);
 	else
-		buf_addf(out, "GraphQL %s %s", op_words[op->op],
+		buf_addf(out, "GraphQL %s %s", graphql_op_words[op->op],
 		    op->name != NULL ? op->name : t->name);
 }
 
@@ -242,13 +238,11 @@ tool_name(
 }
 
 static char *
-tool_source(
-    const struct build *b, const struct origin *from, const struct graphql_operation *op)
+tool_source(const struct origin *from, const struct graphql_operation *op)
 {
 	struct buf text;
 	char *s;
 
-	(void)b;
 	buf_init(&text, 4096);
 	if (from->file == NULL)
 		buf_addf(&text, "the field %s", from->field);
@@ -278,7 +272,6 @@ static void
 build_operation(
     struct build *b, const struct origin *from, const struct graphql_operation *op)
 {
-	const struct jtext no_fixed = {NULL, 0}; /* the gateway puts them in */
 	const char *refusal = op_refusal(b, op->op, from->file == NULL);
 	struct mv_errtext why = {.line = 0};
 	struct gql_tool t = {.op = op->op};
@@ -286,14 +279,14 @@ build_operation(
 
 	buf_init(&t.head, REQUEST_BYTES);
 	buf_init(&description, CAP_MESSAGE_BYTES);
-	t.source = tool_source(b, from, op);
+	t.source = tool_source(from, op);
 	t.name = tool_name(b, from, op);
 	if (refusal != NULL) {
 		build_skip(b, t.source, refusal);
 		tool_fini(&t);
 		goto out;
 	}
-	t.args = graphql_arguments(&b->types, op, no_fixed, &why);
+	t.args = graphql_arguments(&b->types, op, &why);
 	if (t.args == NULL || !tool_put_head(b, &t, from, op, &why)) {
 		build_skip(b, t.source, why.message);
 		tool_fini(&t);
@@ -325,20 +318,13 @@ build_files(struct build *b)
 static bool
 field_is_wanted(const struct build *b, const char *type, const char *field)
 {
-	static const char *const roots[] = {[GRAPHQL_QUERY] = "Query",
-	    [GRAPHQL_MUTATION] = "Mutation",
-	    [GRAPHQL_SUBSCRIPTION] = "Subscription"};
-	const char *const types[] = {type, roots[b->op]};
 	struct buf path;
 	bool found = false;
 
 	buf_init(&path, 4096);
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-		buf_reset(&path);
-		buf_addf(&path, "%s.%s", types[i], field);
-		for (char *const *p = b->conf->graphql.fields; *p != NULL; p++)
-			found |= glob_match(*p, path.data, path.len);
-	}
+	buf_addf(&path, "%s.%s", type, field);
+	for (char *const *p = b->conf->graphql.fields; *p != NULL && !found; p++)
+		found = glob_match(*p, path.data, path.len);
 	buf_fini(&path);
 	return found;
 }

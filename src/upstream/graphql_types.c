@@ -69,27 +69,17 @@ graphql_each_field(const struct graphql_schema *s, enum graphql_op op,
 		fn(arg, words[op], ty->fields[i].name);
 }
 
-const char *
-graphql_type_core(const char *type, size_t *n)
-{
-	type += strspn(type, "[");
-	*n = strcspn(type, "!]");
-	return type;
-}
-
 const struct graphql_type *
 graphql_type_named(const struct graphql_schema *s, const char *type)
 {
 	const struct graphql_type *ty = NULL;
 	struct buf name;
-	const char *core;
-	size_t n;
 
 	if (type == NULL)
 		return NULL;
-	core = graphql_type_core(type, &n);
+	type += strspn(type, "[");
 	buf_init(&name, GRAPHQL_SCHEMA_MAX);
-	buf_add(&name, core, n);
+	buf_add(&name, type, strcspn(type, "!]"));
 	ty = graphql_type_find(s, buf_cstr(&name));
 	buf_fini(&name);
 	return ty;

@@ -26,7 +26,6 @@
 #define WHERE_OPEN  "introspect"
 #define WHERE_NONE  "none"
 #define JITTER_PART 5 /* of the pause between refreshes, up to a fifth more at random */
-#define READ_ROOM   16384
 
 static bool
 gql_asks(const struct gql *g)
@@ -54,8 +53,9 @@ tools_are_same(const struct gql_tools *a, const struct gql_tools *b)
 		   memcmp(a->listing.data, b->listing.data, a->listing.len) == 0);
 }
 
-bool
-gql_rebuild(struct gql *g, struct mv_errtext *t)
+/* Makes them anew. False: the last ones stay, and t says why. */
+static bool
+tools_rebuild(struct gql *g, struct mv_errtext *t)
 {
 	struct gql_sources s = {.u = g->u, .files = &g->files, .schema = g->schema};
 	struct gql_tools *fresh = gql_tools_new(&s, t);
@@ -77,7 +77,7 @@ tools_make(struct gql *g)
 {
 	struct mv_errtext t = {.line = 0};
 
-	if (gql_rebuild(g, &t))
+	if (tools_rebuild(g, &t))
 		return true;
 	if (!g->is_up && g->tools == NULL) {
 		local_down(g->u, MV_CONF, "%s", t.message);
@@ -144,19 +144,15 @@ static bool
 schema_read_file(struct gql *g, const char *path, struct mv_errtext *t)
 {
 	struct buf text;
-	struct jtext json;
 	const char *fault;
 	bool ok = false;
 
-	buf_init(&text, GRAPHQL_SCHEMA_MAX + READ_ROOM);
-	fault = gql_file_read(path, GRAPHQL_SCHEMA_MAX, &text);
-	json = gql_body_json(&text);
+	buf_init(&text, GRAPHQL_SCHEMA_MAX);
+	fault = gql_file_read(path, &text);
 	if (fault != NULL)
 		mv_errtext_set(t, "%s", fault);
-	else if (json.n == 0)
-		mv_errtext_set(t, "it is no JSON");
 	else
-		ok = schema_take(g, json.p, json.n, t);
+		ok = schema_take(g, text.data, text.len, t);
 	buf_fini(&text);
 	return ok;
 }
@@ -234,7 +230,7 @@ schema_from_file(struct gql *g)
 static void
 gql_refresh(struct gql *g)
 {
-	(void)gql_files_look(&g->files, g->u->conf->name, g->u->conf->graphql.operations);
+	gql_files_look(&g->files, g->u->conf->name, g->u->conf->graphql.operations);
 	if (gql_asks(g)) {
 		gql_introspect(g);
 	} else if (gql_has_no_schema(g)) {

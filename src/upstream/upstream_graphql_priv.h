@@ -94,8 +94,6 @@ void gql_answer_fini(struct gql_answer *a);
 /* Line breaks between the tokens of x->body become blanks. */
 void gql_answer_make(
     struct gql_answer *a, const struct gql_asked *q, struct gql_exchange *x);
-/* A body as JSON: without byte order mark and white space around; absent: it is none. */
-struct jtext gql_body_json(const struct buf *body);
 
 /* graphql_errors.c: appends up to five errors, a line each after the first; what a caller
  * can do about it; the compact JSON of as many as fit into max bytes of out. */
@@ -124,11 +122,11 @@ struct gql_files {
 };
 
 /* Looks at all that patterns name, and reads what is new or has changed. A file that is
- * broken is logged, and keeps what it had. True: there is something else now. */
-bool gql_files_look(struct gql_files *f, const char *upstream, char *const *patterns);
+ * broken is logged, and keeps what it had. */
+void gql_files_look(struct gql_files *f, const char *upstream, char *const *patterns);
 void gql_files_fini(struct gql_files *f);
-/* Reads a file of at most max bytes. NULL, or else why not. */
-const char *gql_file_read(const char *path, size_t max, struct buf *out);
+/* Appends a file, if out has room for all of it. NULL, or else why not. */
+const char *gql_file_read(const char *path, struct buf *out);
 
 /* ---- tools: graphql_tools.c ---- */
 
@@ -183,7 +181,7 @@ struct gql {
 	/* Introspection: graphql_introspect.c */
 	struct gql_exchange fetch;
 	enum graphql_introspection how;
-	bool is_fetching, wants_fetch;
+	bool is_fetching;
 	struct backoff backoff;
 	struct timer refresh;
 	/* Calls: graphql_call.c */
@@ -194,8 +192,6 @@ struct gql {
 /* upstream_graphql.c: a schema came, or did not and why says so. */
 void gql_schema_came(struct gql *g, const char *text, size_t n);
 void gql_schema_failed(struct gql *g, const char *why);
-/* Makes the tools anew. False: the last ones stay, and t says why. */
-bool gql_rebuild(struct gql *g, struct mv_errtext *t);
 
 /* graphql_introspect.c */
 void gql_introspect(struct gql *g); /* ends by one of those two */

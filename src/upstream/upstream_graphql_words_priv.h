@@ -30,8 +30,8 @@ enum gql_verdict {
 
 struct gql_seen {
 	struct jtext whole, data, errors;
-	bool is_json, has_data, has_errors; /* errors is an array that is not empty */
-	bool is_twice; /* data or errors are: who reads it may take either */
+	bool is_json, has_errors; /* errors is an array that is not empty */
+	bool is_twice;		  /* data or errors are: who reads it may take either */
 };
 
 struct gql_telling {

@@ -9,6 +9,7 @@
 #include "upstream_http_priv.h"
 
 #include "mcpvisor/idmap.h"
+#include "mcpvisor/mem.h"
 
 #include <string.h>
 
@@ -43,9 +44,7 @@ upstream_headers_now(const struct upstream_conf *c)
 	buf_init(&b, UPSTREAM_HEADERS_BYTES);
 	if (upstream_headers_put(c, &b, &why) && b.err == MV_OK)
 		hash = upstream_headers_hash(b.data, b.len);
-	if (b.len > 0)
-		explicit_bzero(b.data, b.len);
-	buf_fini(&b);
+	mem_free_secret(b.data, b.cap);
 	return hash;
 }
 

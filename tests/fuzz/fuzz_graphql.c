@@ -31,7 +31,7 @@ check_arguments(const struct graphql_operation *op, const struct graphql_schema 
 {
 	struct graphql_types types = {.schema = schema};
 	struct mv_errtext t = {.message = ""};
-	struct argspec *s = graphql_arguments(&types, op, (struct jtext){NULL, 0}, &t);
+	struct argspec *s = graphql_arguments(&types, op, &t);
 	struct buf b;
 
 	if (s == NULL) {

@@ -4,12 +4,7 @@
  * about retries, bounds, what never appears. */
 #include "upstream_graphql_priv.h"
 
-#include "mcpvisor/buf.h"
-
-#include <check.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "graphql_rig.h"
 
 #define JSON	    "application/json"
 #define RESPONSE    "application/graphql-response+json"
@@ -488,46 +483,25 @@ START_TEST(our_headers_are_taken_out)
 }
 END_TEST
 
-static Suite *
-graphql_answer_suite(void)
+int
+main(void)
 {
-	const struct {
-		const TTest *test;
-		int n;
-	} tests[] = {
-	    {rows_of_status_and_body, sizeof(rows) / sizeof(rows[0])},
-	    {mutations_doubt, sizeof(rows) / sizeof(rows[0])},
-	    {ends_without_an_answer, sizeof(ends) / sizeof(ends[0])},
+	const struct rig_test tests[] = {
+	    {rows_of_status_and_body, COUNT(rows)},
+	    {mutations_doubt, COUNT(rows)},
+	    {ends_without_an_answer, COUNT(ends)},
 	    {no_memory_is_internal, 1},
-	    {codes_and_retries, sizeof(codes) / sizeof(codes[0])},
+	    {codes_and_retries, COUNT(codes)},
 	    {retry_after, 1},
 	    {execute_hears_of_its_query, 1},
 	    {insides_are_left_out, 1},
 	    {bounds, 1},
 	    {bytes_of_a_good_body, 1},
-	    {members_that_are_twice, sizeof(twice) / sizeof(twice[0])},
+	    {members_that_are_twice, COUNT(twice)},
 	    {depth_of_a_good_body, 5},
 	    {a_body_of_quotes, 1},
-	    {our_headers_are_taken_out, sizeof(repeated) / sizeof(repeated[0])},
+	    {our_headers_are_taken_out, COUNT(repeated)},
 	};
-	Suite *suite = suite_create("graphql_answer");
-	TCase *tc = tcase_create("graphql_answer");
 
-	tcase_add_checked_fixture(tc, setup, teardown);
-	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
-		tcase_add_loop_test(tc, tests[i].test, 0, tests[i].n);
-	suite_add_tcase(suite, tc);
-	return suite;
-}
-
-int
-main(void)
-{
-	SRunner *r = srunner_create(graphql_answer_suite());
-	int failed;
-
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return rig_run("graphql_answer", setup, teardown, tests, COUNT(tests));
 }

@@ -10,14 +10,6 @@ static const char *const ops[] = {"query", "mutation", "subscription"};
 /* ---- what an operation is ---- */
 
 static void
-put_list(struct buf *out, const char *word, char *const *v)
-{
-	buf_addf(out, " %s", word);
-	for (size_t i = 0; v[i] != NULL; i++)
-		buf_addf(out, "%c%s", i > 0 ? ',' : '=', v[i]);
-}
-
-static void
 put_operation(struct buf *out, const struct graphql_operation *op)
 {
 	buf_addf(
@@ -33,15 +25,16 @@ put_operation(struct buf *out, const struct graphql_operation *op)
 		if (v->description != NULL)
 			buf_addf(out, "'%s'", v->description);
 	}
-	put_list(out, "fields", op->fields);
-	put_list(out, "keys", op->keys);
+	buf_add_str(out, " fields");
+	for (size_t i = 0; op->fields[i] != NULL; i++)
+		buf_addf(out, "%c%s", i > 0 ? ',' : '=', op->fields[i]);
 	for (size_t i = 0; i < op->n_spreads; i++)
 		buf_addf(out, " ...%s@%ux%u", op->spreads[i].name, op->spreads[i].above,
 		    op->spreads[i].times);
 	buf_addf(out, " depth=%u n=%u", op->depth, op->n_selected);
 }
 
-#define ONE " fields=a keys=a depth=1 n=1"
+#define ONE " fields=a depth=1 n=1"
 
 static const struct {
 	const char *text, *what, *sent; /* sent NULL: the text itself */
@@ -52,12 +45,12 @@ static const struct {
     {"\n\nmutation  Do\r\n{ a }\n", "3 mutation Do" ONE, "mutation  Do\r\n{ a }"},
     {"subscription S{a}", "1 subscription S" ONE, NULL},
     {"query query {a}", "1 query query" ONE, NULL},
-    {"{x:a b,c}", "1 query - fields=a,b,c keys=x,b,c depth=1 n=3", NULL},
-    {"{a{b c{d}}e}", "1 query - fields=a,e keys=a,e depth=3 n=5", NULL},
-    {"{...on Q{a}...{b}...@include(if:$x){c}}",
-	"1 query - fields=a,b,c keys=a,b,c depth=1 n=3", NULL},
+    {"{x:a b,c}", "1 query - fields=a,b,c depth=1 n=3", NULL},
+    {"{a{b c{d}}e}", "1 query - fields=a,e depth=3 n=5", NULL},
+    {"{...on Q{a}...{b}...@include(if:$x){c}}", "1 query - fields=a,b,c depth=1 n=3",
+	NULL},
     {"{...F ...E@skip(if:true) a{...F}}",
-	"1 query - fields=a keys=a ...E@0x1 ...F@1x2 depth=1 n=1", NULL},
+	"1 query - fields=a ...E@0x1 ...F@1x2 depth=1 n=1", NULL},
     {"{a(s:\"}#\",b:\"\"\"}\n# \\\"\"\" \"\"\",v:$v,l:[1,$w]o:{k:ON,}) @d(x:null)}",
 	"1 query -" ONE, NULL},
     /* Descriptions. */
@@ -330,16 +323,15 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("graphql_document");
-	TCase *tc = tcase_create("graphql_document");
+	const struct rig_test tests[] = {
+	    {test_good, COUNT(good)},
+	    {test_bad, COUNT(bad)},
+	    {test_nul, 1},
+	    {test_longest, 1},
+	    {test_nest, COUNT(nests)},
+	    {test_most_variables, 1},
+	    {test_name, COUNT(names)},
+	};
 
-	suite_add_tcase(s, tc);
-	tcase_add_loop_test(tc, test_good, 0, COUNT(good));
-	tcase_add_loop_test(tc, test_bad, 0, COUNT(bad));
-	tcase_add_test(tc, test_nul);
-	tcase_add_test(tc, test_longest);
-	tcase_add_loop_test(tc, test_nest, 0, COUNT(nests));
-	tcase_add_test(tc, test_most_variables);
-	tcase_add_loop_test(tc, test_name, 0, COUNT(names));
-	return rig_run(s);
+	return rig_run("graphql_document", NULL, NULL, tests, COUNT(tests));
 }

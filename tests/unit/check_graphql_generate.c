@@ -63,25 +63,33 @@ static const struct {
 	"mutation setPhoto($photo: Photo!) { setPhoto(photo: $photo) }", NULL},
 };
 
-START_TEST(test_row)
+/* What becomes of a field: text, or none, and why not. Ends s. */
+static void
+generates(struct graphql_schema *s, enum graphql_op op, const char *field,
+    const struct graphql_generate_opts *o, const char *text, const char *why)
 {
-	struct graphql_schema *s = rig_schema();
-	struct graphql_generate_opts o = {rows[_i].depth, rows[_i].max_fields};
 	struct mv_errtext t = {.message = ""};
-	struct graphql_document *d =
-	    graphql_generate(s, rows[_i].op, rows[_i].field, &o, &t);
+	struct graphql_document *d = graphql_generate(s, op, field, o, &t);
 
-	if (rows[_i].text != NULL) {
-		ck_assert_msg(d != NULL, "%s: %s", rows[_i].field, t.message);
-		ck_assert_str_eq(d->operations[0].text, rows[_i].text);
-		ck_assert_str_eq(d->operations[0].name, rows[_i].field);
-		ck_assert_int_eq(d->operations[0].op, rows[_i].op);
+	if (text != NULL) {
+		ck_assert_msg(d != NULL, "%s: %s", field, t.message);
+		ck_assert_str_eq(d->operations[0].text, text);
+		ck_assert_str_eq(d->operations[0].name, field);
+		ck_assert_int_eq(d->operations[0].op, op);
 	} else {
 		ck_assert_ptr_null(d);
-		ck_assert_str_eq(t.message, rows[_i].why);
+		ck_assert_str_eq(t.message, why);
 	}
 	graphql_document_free(d);
 	graphql_schema_free(s);
+}
+
+START_TEST(test_row)
+{
+	struct graphql_generate_opts o = {rows[_i].depth, rows[_i].max_fields};
+
+	generates(
+	    rig_schema(), rows[_i].op, rows[_i].field, &o, rows[_i].text, rows[_i].why);
 }
 END_TEST
 
@@ -120,25 +128,15 @@ static const struct {
 	"argument x of field a has a type that was not told in full"},
     {FIELD(ARG("{\"kind\":\"SCALAR\",\"name\":\"Int){a}\"}", "")), NULL,
 	"argument x of field a has a type that was not told in full"},
-    {FIELD(ARG(INT, "") "," ARG(INT, "")), NULL, "variable $x is there twice"},
+    {FIELD(ARG(INT, "") "," ARG(INT, "")), NULL, "column 19: variable $x is there twice"},
 };
 
 START_TEST(test_odd)
 {
-	struct graphql_schema *s = rig_types(odd[_i].types);
 	struct graphql_generate_opts o = {2, 60};
-	struct mv_errtext t = {.message = ""};
-	struct graphql_document *d = graphql_generate(s, GRAPHQL_QUERY, "a", &o, &t);
 
-	if (odd[_i].text != NULL) {
-		ck_assert_msg(d != NULL, "%s", t.message);
-		ck_assert_str_eq(d->operations[0].text, odd[_i].text);
-	} else {
-		ck_assert_ptr_null(d);
-		ck_assert_ptr_nonnull(strstr(t.message, odd[_i].why));
-	}
-	graphql_document_free(d);
-	graphql_schema_free(s);
+	generates(
+	    rig_types(odd[_i].types), GRAPHQL_QUERY, "a", &o, odd[_i].text, odd[_i].why);
 }
 END_TEST
 
@@ -179,13 +177,12 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("graphql_generate");
-	TCase *tc = tcase_create("graphql_generate");
+	const struct rig_test tests[] = {
+	    {test_row, COUNT(rows)},
+	    {test_descriptions, 1},
+	    {test_odd, COUNT(odd)},
+	    {test_wide, 1},
+	};
 
-	suite_add_tcase(s, tc);
-	tcase_add_loop_test(tc, test_row, 0, COUNT(rows));
-	tcase_add_test(tc, test_descriptions);
-	tcase_add_loop_test(tc, test_odd, 0, COUNT(odd));
-	tcase_add_test(tc, test_wide);
-	return rig_run(s);
+	return rig_run("graphql_generate", NULL, NULL, tests, COUNT(tests));
 }

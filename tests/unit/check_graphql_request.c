@@ -147,12 +147,11 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("graphql_request");
-	TCase *tc = tcase_create("graphql_request");
+	const struct rig_test tests[] = {
+	    {test_request, COUNT(requests)},
+	    {test_request_grows, 1},
+	    {test_manifest, COUNT(manifests)},
+	};
 
-	suite_add_tcase(s, tc);
-	tcase_add_loop_test(tc, test_request, 0, COUNT(requests));
-	tcase_add_test(tc, test_request_grows);
-	tcase_add_loop_test(tc, test_manifest, 0, COUNT(manifests));
-	return rig_run(s);
+	return rig_run("graphql_request", NULL, NULL, tests, COUNT(tests));
 }

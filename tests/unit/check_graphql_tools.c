@@ -66,7 +66,7 @@ build(void)
 	struct gql_sources s = {.u = &u, .files = &files, .schema = schema};
 	struct buf all;
 
-	(void)gql_files_look(&files, "crm", patterns);
+	gql_files_look(&files, "crm", patterns);
 	gql_tools_free(tools);
 	tools = gql_tools_new(&s, &why);
 	if (tools == NULL)
@@ -273,22 +273,28 @@ END_TEST
 
 START_TEST(broken_files)
 {
+	const struct graphql_document *a, *b;
+
 	temp_write(&temp, "a.graphql", "query A { version }");
 	temp_write(&temp, "b.graphql", "query B {\n version");
 	ck_assert(build());
 	ck_assert(tool("\"A\"") != NULL && tools->n == 1);
 	ck_assert_ptr_nonnull(strstr(log_text, "b.graphql"));
 	ck_assert_ptr_nonnull(strstr(log_text, "line=2"));
-	/* Mended, then broken again: what it had stays. */
+	/* Mended, then broken again: what it had stays, and it is told once. */
 	temp_write(&temp, "b.graphql", "query B { version }");
-	ck_assert(gql_files_look(&files, "crm", patterns));
 	ck_assert(build() && tools->n == 2);
+	a = files.of[0].doc;
+	b = files.of[1].doc;
 	temp_write(&temp, "b.graphql", "type T { a: Int }");
-	ck_assert(!gql_files_look(&files, "crm", patterns));
+	log_text[0] = '\0';
 	ck_assert(build() && tool("\"B\"") != NULL);
-	ck_assert(!gql_files_look(&files, "crm", patterns));
+	ck_assert_ptr_nonnull(strstr(log_text, "operation file refused"));
+	log_text[0] = '\0';
+	ck_assert(build() && tool("\"B\"") != NULL);
+	ck_assert_ptr_null(strstr(log_text, "operation file refused"));
+	ck_assert(files.of[0].doc == a && files.of[1].doc == b);
 	ck_assert_int_eq(unlink(temp_path(&temp, "b.graphql")), 0);
-	ck_assert(gql_files_look(&files, "crm", patterns));
 	ck_assert(build() && tool("\"B\"") == NULL);
 }
 END_TEST
@@ -410,10 +416,7 @@ END_TEST
 int
 main(void)
 {
-	const struct {
-		const TTest *test;
-		int n;
-	} tests[] = {
+	const struct rig_test tests[] = {
 	    {operations_become_tools, 1},
 	    {requests_have_their_fragments, 1},
 	    {field_descriptions, 1},
@@ -430,17 +433,6 @@ main(void)
 	    {too_many_fields, 1},
 	    {request_of_the_model, 1},
 	};
-	Suite *suite = suite_create("graphql_tools");
-	TCase *tc = tcase_create("graphql_tools");
-	SRunner *r = srunner_create(suite);
-	int failed;
 
-	tcase_add_checked_fixture(tc, setup, teardown);
-	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
-		tcase_add_loop_test(tc, tests[i].test, 0, tests[i].n);
-	suite_add_tcase(suite, tc);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return rig_run("graphql_tools", setup, teardown, tests, COUNT(tests));
 }

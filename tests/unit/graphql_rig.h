@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the suites over GraphQL share: text as a document, the schema of tests/corpus,
- * and types written by hand.
+ * types written by hand, and how a suite runs.
  */
 #ifndef MCPVISOR_GRAPHQL_RIG_H
 #define MCPVISOR_GRAPHQL_RIG_H
@@ -75,15 +75,27 @@ rig_types(const char *types)
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
 
+struct rig_test {
+	const TTest *test;
+	int n; /* it runs so many times, with _i from 0 on */
+};
+
+/* setup and teardown may be NULL. */
 static inline int
-rig_run(Suite *s)
+rig_run(const char *name, SFun setup, SFun teardown, const struct rig_test *tests, int n)
 {
-	SRunner *sr = srunner_create(s);
+	Suite *suite = suite_create(name);
+	TCase *tc = tcase_create(name);
+	SRunner *r = srunner_create(suite);
 	int failed;
 
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
+	tcase_add_checked_fixture(tc, setup, teardown);
+	for (int i = 0; i < n; i++)
+		tcase_add_loop_test(tc, tests[i].test, 0, tests[i].n);
+	suite_add_tcase(suite, tc);
+	srunner_run_all(r, CK_NORMAL);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
 	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
