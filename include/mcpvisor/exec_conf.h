@@ -76,6 +76,8 @@ struct exec_tool {
 	struct exec_limits limits;
 };
 void exec_tool_fini(struct exec_tool *t);
+/* Of its parameter of that name; NULL: it is as any. */
+const struct exec_param *exec_tool_rule(const struct exec_tool *t, const char *name);
 
 /* Limits of the processes; 0: none. */
 struct exec_rlimits {

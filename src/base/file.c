@@ -18,20 +18,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool
-file_write(int fd, const char *p, size_t n)
+bool
+file_write(int fd, const void *p, size_t n)
 {
+	const char *at = p;
+
 	while (n > 0) {
-		ssize_t put = write(fd, p, n);
+		ssize_t put = write(fd, at, n);
 
 		if (put < 0 && errno == EINTR)
 			continue;
 		if (put <= 0)
 			return false;
-		p += put;
+		at += put;
 		n -= (size_t)put;
 	}
-	return fsync(fd) == 0;
+	return true;
 }
 
 bool
@@ -48,7 +50,8 @@ file_replace(const char *path, const void *p, size_t n)
 	if (buf_cstr(&name) != NULL)
 		fd = mkostemp(name.data, O_CLOEXEC);
 	if (fd >= 0) {
-		ok = file_write(fd, p, n) && rename(name.data, path) == 0;
+		ok = file_write(fd, p, n) && fsync(fd) == 0 &&
+		     rename(name.data, path) == 0;
 		fault = errno;
 		(void)close(fd);
 		if (!ok)

@@ -266,21 +266,10 @@ conf_parse_params(
 	}
 }
 
-static const struct exec_param *
-param_rule(const struct exec_tool *t, const char *name)
-{
-	static const struct exec_param none = {.name = NULL};
-
-	for (size_t i = 0; i < t->n_rules; i++) {
-		if (strcmp(t->rules[i].name, name) == 0)
-			return &t->rules[i];
-	}
-	return &none;
-}
-
 void
 conf_each_param(struct conf_walk *w, const struct conf_row *r, const void *member)
 {
+	static const struct exec_param none = {.name = NULL};
 	const struct tool_shape *shape = w->at[CONF_SHAPE];
 	const struct exec_tool *t = &shape->exec;
 
@@ -289,6 +278,7 @@ conf_each_param(struct conf_walk *w, const struct conf_row *r, const void *membe
 	     i++) {
 		struct argspec shown = *t->params->members[i];
 		const struct argspec *items = shown.items;
+		const struct exec_param *rule = exec_tool_rule(t, shown.name);
 		size_t old = conf_walk_push(w, conf_label(shown.name));
 
 		if (items) {
@@ -299,7 +289,7 @@ conf_each_param(struct conf_walk *w, const struct conf_row *r, const void *membe
 			shown.n_values = items->n_values;
 		}
 		w->at[CONF_PARAM] = &shown;
-		w->at[CONF_RULE] = param_rule(t, shown.name);
+		w->at[CONF_RULE] = rule ? rule : &none;
 		conf_walk_object(w, r, false);
 		conf_walk_rows(w, CONF_PARAM);
 		conf_walk_object(w, r, true);

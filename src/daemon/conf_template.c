@@ -12,6 +12,8 @@
 
 #include <string.h>
 
+#include "mcpvisor/caps.h"
+#include "mcpvisor/json.h"
 #include "mcpvisor/mem.h"
 
 static const char *const template_words[] = {
@@ -130,6 +132,44 @@ template_check_param(
 	}
 }
 
+static bool
+template_is_dashed(struct jtext value)
+{
+	struct buf text;
+	bool dashed = value.n > 0 && *value.p == '-';
+
+	if (jtext_type(value) != '"')
+		return dashed;
+	buf_init(&text, CAP_CONF_BYTES);
+	dashed = json_string_decode(value, &text) && text.len > 0 && *text.data == '-';
+	buf_fini(&text);
+	return dashed;
+}
+
+/* A word that would begin with the default: no call that leaves it out could be made. */
+static void
+template_check_dash(
+    struct conf_ctx *x, int line, const struct exec_tool *t, const struct argspec *spec)
+{
+	const struct exec_param *rule = exec_tool_rule(t, spec->name);
+	struct jtext dflt = {spec->dflt, spec->dflt ? strlen(spec->dflt) : 0}, one;
+	bool dashed = template_is_dashed(dflt);
+	struct json_iter it;
+
+	if (rule && (rule->may_dash || rule->root))
+		return;
+	if (jtext_type(dflt) == '[') {
+		json_iter_init(&it, dflt);
+		while (!dashed && json_next_element(&it, &one))
+			dashed = template_is_dashed(one);
+	}
+	if (dashed)
+		conf_error(x, line,
+		    "{%s}: its default begins with a dash, which is refused here: want "
+		    "dash = true, or a word \"--\" before",
+		    conf_label(spec->name));
+}
+
 /* Whether a text is one placeholder and nothing else. */
 static bool
 template_is_name(const char *text)
@@ -140,10 +180,11 @@ template_is_name(const char *text)
 }
 
 static void
-template_check(struct conf_ctx *x, int line, const struct exec_tool *t, const char *text,
-    enum exec_arg_kind kind)
+template_check(struct conf_ctx *x, int line, const struct exec_tool *t,
+    const struct exec_arg *arg, bool after_dashes)
 {
-	const char *at = text;
+	const char *text = arg->text, *at = text;
+	enum exec_arg_kind kind = arg->kind;
 	struct exec_piece piece;
 	bool bad = false;
 	size_t found = 0;
@@ -158,6 +199,8 @@ template_check(struct conf_ctx *x, int line, const struct exec_tool *t, const ch
 		spec = template_param(x, line, t, piece.p, piece.n);
 		if (spec)
 			template_check_param(x, line, spec, kind);
+		if (spec && !after_dashes && piece.p == text + 1)
+			template_check_dash(x, line, t, spec);
 	}
 	if (bad)
 		conf_error(
@@ -194,14 +237,17 @@ conf_check_templates(
 	const config_setting_t *args = config_setting_get_member(group, "args"),
 			       *input = config_setting_get_member(group, "stdin");
 	size_t old = conf_push(x, "args");
+	bool after_dashes = false;
 
 	for (size_t i = 0; i < t->n_args; i++) {
 		const config_setting_t *e = config_setting_get_elem(args, (unsigned)i);
 		size_t index = conf_push_index(x, (int)i);
 
-		if (t->args[i].text)
+		if (t->args[i].text) {
 			template_check(x, (int)config_setting_source_line(e), t,
-			    t->args[i].text, t->args[i].kind);
+			    &t->args[i], after_dashes);
+			after_dashes = after_dashes || strcmp(t->args[i].text, "--") == 0;
+		}
 		conf_pop(x, index);
 	}
 	conf_pop(x, old);

@@ -15,6 +15,7 @@
 
 #include "mcpvisor/buf.h"
 #include "mcpvisor/clock.h"
+#include "mcpvisor/file.h"
 #include "mcpvisor/log.h"
 #include "mcpvisor/mem.h"
 
@@ -151,24 +152,6 @@ state_create(int dir, const char *head, char name[STATE_NAME_MAX])
 	    dir, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
-bool
-state_write(int fd, const void *p, size_t n)
-{
-	const char *at = p;
-
-	while (n > 0) {
-		ssize_t put = write(fd, at, n);
-
-		if (put < 0 && errno == EINTR)
-			continue;
-		if (put <= 0)
-			return false;
-		at += put;
-		n -= (size_t)put;
-	}
-	return true;
-}
-
 void
 state_each_file(int dir, void (*fn)(int dir, const char *name, void *arg), void *arg)
 {
@@ -247,7 +230,7 @@ state_write_key(struct state *s, const struct mac_key *key, bool replace)
 		return false;
 	memcpy(text, KEY_MAGIC, sizeof(KEY_MAGIC) - 1);
 	memcpy(text + sizeof(KEY_MAGIC) - 1, key->bytes, MAC_KEY_BYTES);
-	ok = state_write(fd, text, sizeof(text)) && fsync(fd) == 0;
+	ok = file_write(fd, text, sizeof(text)) && fsync(fd) == 0;
 	explicit_bzero(text, sizeof(text));
 	fault = errno;
 	(void)close(fd);

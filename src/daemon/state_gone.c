@@ -15,6 +15,7 @@
 #include "state_priv.h"
 
 #include "mcpvisor/buf.h"
+#include "mcpvisor/file.h"
 #include "mcpvisor/log.h"
 #include "mcpvisor/mem.h"
 
@@ -270,7 +271,7 @@ gone_copy_rest(int from, off_t at, int to)
 	ssize_t n;
 
 	while ((n = pread(from, block, sizeof(block), at)) > 0) {
-		if (!state_write(to, block, (size_t)n))
+		if (!file_write(to, block, (size_t)n))
 			return false;
 		at += n;
 	}
@@ -295,7 +296,7 @@ gone_replace(struct state *s)
 	}
 	buf_init(&lines, (size_t)LINE_LEN * STATE_GONE_MAX);
 	gone_put_lines(s, &lines);
-	ok = lines.err == MV_OK && state_write(fd, lines.data, lines.len) &&
+	ok = lines.err == MV_OK && file_write(fd, lines.data, lines.len) &&
 	     fcntl(fd, F_SETFL, O_APPEND) == 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
 	     renameat(s->dir, name, s->dir, GONE_NAME) == 0;
 	if (ok) {

@@ -13,6 +13,7 @@
 
 #include "mcpvisor/buf.h"
 #include "mcpvisor/caps.h"
+#include "mcpvisor/file.h"
 #include "mcpvisor/log.h"
 #include "mcpvisor/mem.h"
 #include "mcpvisor/naming.h"
@@ -321,8 +322,8 @@ lists_write(int dir, const char *name, const char *header, const struct buf *pay
 
 	if (fd < 0)
 		return false;
-	ok = state_write(fd, header, strlen(header)) &&
-	     state_write(fd, payload->data, payload->len);
+	ok = file_write(fd, header, strlen(header)) &&
+	     file_write(fd, payload->data, payload->len);
 	fault = errno;
 	if (close(fd) != 0 && ok) {
 		ok = false;

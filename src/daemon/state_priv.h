@@ -44,7 +44,6 @@ void state_complain(const char *what);
  * head, and is for reading and writing. -1 with errno. */
 #define STATE_NAME_MAX 128
 int state_create(int dir, const char *head, char name[STATE_NAME_MAX]);
-bool state_write(int fd, const void *p, size_t n);
 /* The key; whether it is the folder's and thus known to who comes later. */
 bool state_load_key(struct state *s);
 /* Calls fn for each entry of a folder; it may remove that one. */

@@ -12,6 +12,7 @@
 
 #include "mcpvisor/caps.h"
 #include "mcpvisor/err.h"
+#include "mcpvisor/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -140,21 +141,6 @@ run_fd_raise(int fd)
 	return up;
 }
 
-static bool
-run_input_write(int fd, const struct run_bytes *b)
-{
-	size_t done = 0;
-
-	while (done < b->n) {
-		ssize_t n = write(fd, b->p + done, b->n - done);
-
-		if (n < 0 && errno != EINTR)
-			return false;
-		done += n > 0 ? (size_t)n : 0;
-	}
-	return lseek(fd, 0, SEEK_SET) == 0;
-}
-
 int
 run_input_open(const struct run_bytes *b)
 {
@@ -171,7 +157,7 @@ run_input_open(const struct run_bytes *b)
 	fd = run_fd_raise(fd);
 	if (fd < 0)
 		return -1;
-	if (run_input_write(fd, b)) {
+	if (file_write(fd, b->p, b->n) && lseek(fd, 0, SEEK_SET) == 0) {
 		(void)fcntl(fd, F_ADD_SEALS, RUN_INPUT_SEALS);
 		return fd;
 	}

@@ -111,15 +111,6 @@ args_spec(const struct args *a, const char *name, size_t n)
 	return NULL;
 }
 
-static const struct exec_param *
-args_rule(const struct args *a, const struct argspec *s)
-{
-	for (size_t i = 0; i < a->tool->n_rules; i++)
-		if (strcmp(a->tool->rules[i].name, s->name) == 0)
-			return &a->tool->rules[i];
-	return NULL;
-}
-
 /* What was given, or the default; absent: neither. */
 static struct jtext
 args_given(const struct args *a, const struct argspec *s)
@@ -164,7 +155,7 @@ args_set_value(
 	    [ARG_ARRAY] = value_put_raw,
 	    [ARG_OBJECT] = value_put_raw,
 	};
-	const struct exec_param *rule = args_rule(a, s);
+	const struct exec_param *rule = exec_tool_rule(a->tool, s->name);
 
 	buf_fini(&a->value);
 	buf_init(&a->value, CAP_MESSAGE_BYTES);
@@ -207,7 +198,7 @@ args_end_word(struct args *a)
 	size_t all;
 
 	if (a->lead != NULL && !a->after_dashes && l->words.data[a->word] == '-') {
-		rule = args_rule(a, a->lead);
+		rule = exec_tool_rule(a->tool, a->lead->name);
 		if (rule == NULL || !rule->may_dash)
 			return args_refuse(
 			    a, a->lead, "must not begin with a dash", a->led, a->n_led);

@@ -62,6 +62,15 @@ exec_tool_fini(struct exec_tool *t)
 	*t = (struct exec_tool){.command = NULL};
 }
 
+const struct exec_param *
+exec_tool_rule(const struct exec_tool *t, const char *name)
+{
+	for (size_t i = 0; i < t->n_rules; i++)
+		if (strcmp(t->rules[i].name, name) == 0)
+			return &t->rules[i];
+	return NULL;
+}
+
 void
 exec_conf_fini(struct exec_conf *c)
 {
@@ -217,8 +226,6 @@ upstream_conf_put_kinds(const struct upstream_conf *c, struct buf *out)
 			continue;
 		upstream_identity_put(out, s->tool);
 		put_hints(out, &s->hints);
-		/* Where it is part of the definition, not of how clients see it. */
-		upstream_identity_put(out, c->kind == KIND_EXEC ? s->description : NULL);
 		put_exec_tool(out, &s->exec);
 	}
 }

@@ -117,15 +117,12 @@ exec_cancel(void *arg, struct local_call *c)
 
 /* ---- its tools ---- */
 
+/* Its description is put in as that of any tool that the conf describes: by who lists. */
 static void
 exec_put_tool(struct buf *out, const struct tool_shape *shape)
 {
 	buf_add_str(out, "{\"name\":");
 	json_put_string(out, shape->tool, strlen(shape->tool));
-	if (shape->description != NULL) {
-		buf_add_str(out, ",\"description\":");
-		json_put_string(out, shape->description, strlen(shape->description));
-	}
 	buf_add_str(out, ",\"inputSchema\":");
 	if (shape->exec.params != NULL)
 		argspec_put_schema(shape->exec.params, out);

@@ -75,6 +75,16 @@ lo_start_anew(struct local *l)
 	lo_start(l);
 }
 
+/* Whoever has mended it need not say so. */
+static void
+lo_look(struct local *l)
+{
+	if (l->ops->has_changed(l->arg))
+		lo_start_anew(l);
+	else
+		timer_set(&l->timer, LOCAL_LOOK_MS);
+}
+
 static void
 lo_up(struct local *l)
 {
@@ -175,6 +185,8 @@ lo_settle(struct local *l)
 		lo_start(l);
 	} else if (!backoff_death(&l->backoff, useful_ms, &delay_ms)) {
 		local_set_state(l, LOCAL_ST_FAILED, "budget spent");
+		if (l->ops->has_changed != NULL)
+			timer_set(&l->timer, LOCAL_LOOK_MS);
 		upstream_event(u, UPSTREAM_EV_PARK);
 	} else {
 		local_back_off(l, delay_ms);
@@ -207,7 +219,7 @@ static void (*const table[LOCAL_ST_MAX][LOCAL_EV_MAX])(struct local *) = {
 	[LOCAL_ST_UP]       = ROW(ignore,      stop,      restart,     ignore, die,    bug,    bug),
 	[LOCAL_ST_ENDING]   = ROW(want_up,     want_down, want_up,     ignore, ignore, settle, bug),
 	[LOCAL_ST_BACKOFF]  = ROW(start,       rest,      start,       ignore, ignore, bug,    start),
-	[LOCAL_ST_FAILED]   = ROW(start_anew,  rest,      start_anew,  ignore, ignore, bug,    bug),
+	[LOCAL_ST_FAILED]   = ROW(start_anew,  rest,      start_anew,  ignore, ignore, bug,    look),
 #undef ROW
 };
 /* clang-format on */

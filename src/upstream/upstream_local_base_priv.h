@@ -5,7 +5,8 @@
 
 #include "upstream_local_priv.h"
 
-#define LOCAL_MAGIC 0x6c6f6361u
+#define LOCAL_MAGIC   0x6c6f6361u
+#define LOCAL_LOOK_MS 2000 /* between looks for a change, while it is parked */
 
 /* X(STATE, name) */
 #define LOCAL_STATES(X)                                                                  \

@@ -27,10 +27,13 @@ struct local_ops {
 	void *(*init)(struct upstream *u, const struct upstream_env *env);
 	void (*free)(void *arg); /* no call is left */
 	/* It is wanted, or no more. start ends by local_up or local_down, maybe before it
-	 * returns; NULL: it is up at once. After stop nothing is called but free and
-	 * start. */
+	 * returns; NULL: it is up at once. After stop nothing is called but
+	 * has_changed, free and start. */
 	void (*start)(void *arg);
 	void (*stop)(void *arg);
+	/* Whether what it is made of is other than when it was started last, or than at
+	 * the last time of asking. Asked while it is parked: true starts it anew. */
+	bool (*has_changed)(void *arg);
 	/* u->conf is another one (of the same process). */
 	void (*set_conf)(void *arg);
 	/* Appends the definitions of its tools, with commas between them. */

@@ -5,7 +5,7 @@
  *   start --> load --ok--> up, looked at every few seconds
  *              |  ^           |
  *              |  +--changed--+    a load that fails keeps what was there
- *              +--failed, nothing was there--> down
+ *              +--failed, nothing was there--> down, started anew by upstream_local.c
  *
  * Owns: what the files said when they were loaded last; the queue of its calls.
  * Driven by: upstream_local.c; the ends of programs; its timer.
@@ -175,8 +175,6 @@ shell_load(struct shell *x)
 	struct mv_errtext why = {.line = 0};
 	struct exec_line line;
 
-	shell_id_of(c->file, &x->tried_file);
-	shell_id_of(c->tools_file, &x->tried_tools);
 	x->next = shell_set_read(c, &why);
 	if (x->next == NULL) {
 		shell_load_failed(x, why.file, why.message);
@@ -193,19 +191,28 @@ shell_load(struct shell *x)
 		shell_load_failed(x, c->file, "no process could be made");
 }
 
-/* Whether the files are others than those that were tried last. */
+/* Whether the files are others than those that were tried last; they count as tried. */
+static bool
+shell_has_changed(void *arg)
+{
+	struct shell *x = arg;
+	const struct exec_conf *c = &x->u->conf->exec;
+	struct shell_id file, tools;
+	bool same;
+
+	shell_id_of(c->file, &file);
+	shell_id_of(c->tools_file, &tools);
+	same = shell_id_is_same(&file, &x->tried_file) &&
+	       shell_id_is_same(&tools, &x->tried_tools);
+	x->tried_file = file;
+	x->tried_tools = tools;
+	return !same;
+}
+
 static void
 shell_look(struct shell *x)
 {
-	const struct exec_conf *c = &x->u->conf->exec;
-	struct shell_id file, tools;
-
-	if (x->load != NULL)
-		return;
-	shell_id_of(c->file, &file);
-	shell_id_of(c->tools_file, &tools);
-	if (!shell_id_is_same(&file, &x->tried_file) ||
-	    !shell_id_is_same(&tools, &x->tried_tools))
+	if (x->load == NULL && shell_has_changed(x))
 		shell_load(x);
 }
 
@@ -373,6 +380,7 @@ shell_start(void *arg)
 {
 	struct shell *x = arg;
 
+	(void)shell_has_changed(x);
 	if (exec_host_start(&x->host) != MV_OK)
 		return;
 	exec_pool_start(&x->pool);
@@ -396,6 +404,7 @@ const struct local_ops local_shell = {
     .free = shell_free,
     .start = shell_start,
     .stop = shell_stop,
+    .has_changed = shell_has_changed,
     .put_tools = shell_put_tools,
     .call = shell_call,
     .cancel = shell_cancel,

@@ -457,3 +457,27 @@ def test_a_reload_brings_other_tools(serve_conf):
     mv.reload()
     wait_for(lambda: sorted(c.tools()) == ["run__a", "run__b"], 10, "both tools")
     assert c.call("run__a").text == "two" and c.call("run__b").text == "b"
+
+
+def test_a_reload_of_a_description_starts_nothing(serve_conf):
+    def described(**more):
+        return {"kind": "exec", "tool": [{**shell("a", "echo one"), **more}]}
+
+    def seen():
+        return [t.get("description") for t in c.ask("tools/list").result["tools"]]
+
+    mv = serve_conf(start=False)
+    mv.entries["run"] = described(description="One.")
+    mv.write()
+    mv.start()
+    c = mv.speak("legacy")
+    assert seen() == ["One."]
+    mv.entries["run"] = described(description="Two.")
+    told = mv.reload()
+    assert "One." in told and "restarts" not in told
+    assert seen() == ["Two."]
+    mv.entries["run"] = described()
+    mv.reload()
+    assert seen() == [None]
+    mv.control("status")
+    assert mv.log().count('ready upstream="run"') == 1

@@ -273,6 +273,15 @@ def test_a_first_load_that_fails_is_tried_again(shell, files, tmp_path):
     assert c.good("sh__a") == "a"
 
 
+def test_one_that_was_given_up_comes_back_when_its_file_is_mended(shell, files):
+    c = shell("exit 1\n", "a", restart_limit=1)
+    c.wait_log("parked upstream=\"?sh")
+    assert names(c) == []
+    files.write("tool_a() { echo a; }\n")
+    changed(c, ["sh__a"])
+    assert c.good("sh__a") == "a"
+
+
 def test_no_path_is_told(shell, files):
     c = shell("exit 1\n", "a", restart_limit=1)
     c.wait_log("not loaded")

@@ -529,7 +529,6 @@ START_TEST(test_caps)
 }
 END_TEST
 
-/* Whichever allocation fails: no conf, or a whole one. */
 START_TEST(test_no_memory)
 {
 	static const char text[] =
@@ -541,17 +540,7 @@ START_TEST(test_no_memory)
 	    "b : { url = \"http://h/${MARK}\"; headers : { A = \"${MARK}\" }\n"
 	    "	roots = [\"file:///${MARK}\"]; proxy = \"${MARK}\" } }\n";
 
-	for (unsigned long n = 1; n < 90; n++) {
-		struct conf_errors e;
-		struct conf *c;
-
-		mem_fail_at(n, n & 1);
-		c = rig_parse(text, &e);
-		mem_fail_at(0, 0);
-		ck_assert((c != NULL) == (e.n == 0));
-		conf_free(c);
-		conf_errors_free(&e);
-	}
+	rig_no_memory(text, 90);
 }
 END_TEST
 

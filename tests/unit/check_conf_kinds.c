@@ -105,21 +105,9 @@ START_TEST(test_bad)
 }
 END_TEST
 
-static void
-expect_dump(const char *text, const char *want)
-{
-	struct conf *c = rig_good(text);
-	char *dump = rig_dump(c, true);
-
-	ck_assert_str_eq(dump, want);
-	ck_assert_ptr_null(strstr(dump, RIG_MARK));
-	mem_free(dump);
-	conf_free(c);
-}
-
 START_TEST(test_dump)
 {
-	expect_dump(GRAPHQL
+	rig_dumps(GRAPHQL
 	    "headers : { A = \"${MARK}\" }; operations = [\"crm/*.graphql\", \"/o\"]\n"
 	    "schema = \"s.json\"; schema_cache = \"${MARK}\"; fields = [\"Query.*\"]\n"
 	    "structured = false; scalars : { Date : { type = \"string\" } } } }",
@@ -132,34 +120,34 @@ START_TEST(test_dump)
 	    "upstream.a.fields = [\"Query.*\"]\n"
 	    "upstream.a.structured = false\n"
 	    "upstream.a.scalars = {\"Date\":{\"type\":\"string\"}}\n");
-	expect_dump(GRAPHQL "schema = \"none\"; tool = ( { tool = \"t\"\n"
-			    "read_only = true; destructive = false } ) } }",
+	rig_dumps(GRAPHQL "schema = \"none\"; tool = ( { tool = \"t\"\n"
+			  "read_only = true; destructive = false } ) } }",
 	    "upstream.a.kind = \"graphql\"\nupstream.a.url = \"http://h/\"\n"
 	    "upstream.a.schema = \"none\"\nupstream.a.tool.t.tool = \"t\"\n"
 	    "upstream.a.tool.t.read_only = true\n"
 	    "upstream.a.tool.t.destructive = false\n");
-	expect_dump(SHELL "rlimits : { cpu_s = \"1m\"; as = 0 }; user = \"root\" } }",
+	rig_dumps(SHELL "rlimits : { cpu_s = \"1m\"; as = 0 }; user = \"root\" } }",
 	    "upstream.a.kind = \"shell\"\n"
 	    "upstream.a.file = \"/nonexistent/f\"\n"
 	    "upstream.a.tools_file = \"/nonexistent/t\"\n"
 	    "upstream.a.user = \"root\"\nupstream.a.rlimits.as = 0\n");
-	expect_dump("probe : { file = \"p\"; sample_max = \"8k\" }",
+	rig_dumps("probe : { file = \"p\"; sample_max = \"8k\" }",
 	    "probe.file = \"/nonexistent/p\"\nprobe.sample_max = 8192\n");
-	expect_dump("upstream : { a : { kind = \"http\"; url = \"http://h/\" }\n"
-		    "	b : { kind = \"stdio\"; command = \"x\" } }",
+	rig_dumps("upstream : { a : { kind = \"http\"; url = \"http://h/\" }\n"
+		  "	b : { kind = \"stdio\"; command = \"x\" } }",
 	    "upstream.a.url = \"http://h/\"\nupstream.b.command = \"x\"\n");
 }
 END_TEST
 
 START_TEST(test_dump_of_labels)
 {
-	expect_dump("upstream : { a : { command = \"x\"; graphql = \"off\"\n"
-		    "	fail_if = [\"json:/ok=false\", \"text:^Error\"]\n"
-		    "	identity_tools = [\"me\", \"who*\"]; identity_path = \"/a\"\n"
-		    "	identity_null_text = [\"nobody\"]\n"
-		    "	probe : { deny = [\"@open_world\"] }\n"
-		    "	tool = ( { tool = \"t\"; graphql_root = \"/r\"; fail_if = []\n"
-		    "		probe_args : { a = \"${MARK}\" } } ) } }",
+	rig_dumps("upstream : { a : { command = \"x\"; graphql = \"off\"\n"
+		  "	fail_if = [\"json:/ok=false\", \"text:^Error\"]\n"
+		  "	identity_tools = [\"me\", \"who*\"]; identity_path = \"/a\"\n"
+		  "	identity_null_text = [\"nobody\"]\n"
+		  "	probe : { deny = [\"@open_world\"] }\n"
+		  "	tool = ( { tool = \"t\"; graphql_root = \"/r\"; fail_if = []\n"
+		  "		probe_args : { a = \"${MARK}\" } } ) } }",
 	    "upstream.a.command = \"x\"\n"
 	    "upstream.a.graphql = \"off\"\n"
 	    "upstream.a.fail_if = [\"json:/ok=false\", \"text:^Error\"]\n"
@@ -171,8 +159,8 @@ START_TEST(test_dump_of_labels)
 	    "upstream.a.tool.t.graphql_root = \"/r\"\n"
 	    "upstream.a.tool.t.fail_if = []\n"
 	    "upstream.a.tool.t.probe_args = (secret)\n");
-	expect_dump("upstream : { a : { command = \"x\"; identity_tools = \"none\" }\n"
-		    "	b : { command = \"x\"; identity_tools = \"auto\" } }",
+	rig_dumps("upstream : { a : { command = \"x\"; identity_tools = \"none\" }\n"
+		  "	b : { command = \"x\"; identity_tools = \"auto\" } }",
 	    "upstream.a.command = \"x\"\nupstream.a.identity_tools = \"none\"\n"
 	    "upstream.b.command = \"x\"\n");
 }

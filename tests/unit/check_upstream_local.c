@@ -207,6 +207,60 @@ START_TEST(a_start_that_fails)
 }
 END_TEST
 
+/* Through all of its pauses, and no further. */
+static void
+until_failed(void)
+{
+	fake_loop_settle(g_owner.loop);
+	while (g_owner.u->local->state != LOCAL_ST_FAILED) {
+		ck_assert(fake_loop_advance_to_timer(g_owner.loop));
+		fake_loop_settle(g_owner.loop);
+	}
+}
+
+START_TEST(a_parked_one_comes_back_when_it_has_changed)
+{
+	owner_new(KIND_GRAPHQL, START_DOWN);
+	upstream_start(g_owner.u);
+	until_failed();
+	ck_assert_uint_eq(g_kind.starts, g_owner.conf->restart_limit);
+	for (unsigned i = 1; i < 4; i++) {
+		ck_assert_uint_eq(g_kind.looks, i - 1);
+		ck_assert(fake_loop_advance_to_timer(g_owner.loop));
+		state_is(LOCAL_ST_FAILED);
+	}
+	/* It has changed, and is no better: as often as the first time. */
+	g_kind.has_changed = true;
+	ck_assert(fake_loop_advance_to_timer(g_owner.loop));
+	g_kind.has_changed = false;
+	until_failed();
+	ck_assert_uint_eq(g_kind.starts, 2 * g_owner.conf->restart_limit);
+	g_kind.has_changed = true;
+	g_kind.starting = START_UP;
+	ck_assert(fake_loop_advance_to_timer(g_owner.loop));
+	fake_loop_settle(g_owner.loop);
+	ck_assert(owner_is_ready());
+	ck_assert(!timer_is_set(&g_owner.u->local->timer));
+	owner_free();
+}
+END_TEST
+
+/* Nobody looks any more. */
+START_TEST(a_parked_one_is_stopped)
+{
+	owner_new(KIND_GRAPHQL, START_DOWN);
+	g_owner.conf->restart_limit = 1;
+	g_owner.u->kind->set_conf(g_owner.u);
+	upstream_start(g_owner.u);
+	until_failed();
+	owner_stop();
+	fake_loop_settle(g_owner.loop);
+	state_is(LOCAL_ST_DOWN);
+	ck_assert(!fake_loop_advance_to_timer(g_owner.loop));
+	owner_free();
+}
+END_TEST
+
 START_TEST(a_death_fails_calls_and_comes_back)
 {
 	struct tcall c = {.done = 0}, held = {.done = 0};
@@ -380,6 +434,8 @@ main(void)
 	tcase_add_loop_test(tc, restart_in_every_state, 0, LOCAL_ST_MAX);
 	tcase_add_loop_test(tc, its_greeting, KIND_EXEC, KIND_SHELL + 1);
 	tcase_add_test(tc, a_start_that_fails);
+	tcase_add_test(tc, a_parked_one_comes_back_when_it_has_changed);
+	tcase_add_test(tc, a_parked_one_is_stopped);
 	tcase_add_test(tc, a_death_fails_calls_and_comes_back);
 	tcase_add_test(tc, other_tools_are_listed_anew);
 	tcase_add_test(tc, another_conf);

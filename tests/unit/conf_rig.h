@@ -59,6 +59,35 @@ rig_bad(const char *text, const char *words)
 	conf_errors_free(&e);
 }
 
+/* A text that is no conf for one reason, which must not hold the mark. */
+static inline void
+rig_bad_unshown(const char *text)
+{
+	struct conf_errors e;
+
+	ck_assert_ptr_null(rig_parse(text, &e));
+	ck_assert_uint_eq(e.n, 1);
+	ck_assert_ptr_null(strstr(e.v[0], RIG_MARK));
+	conf_errors_free(&e);
+}
+
+/* Whichever of its first allocations fails: no conf, or a whole one. */
+static inline void
+rig_no_memory(const char *text, unsigned long n)
+{
+	for (unsigned long i = 1; i < n; i++) {
+		struct conf_errors e;
+		struct conf *c;
+
+		mem_fail_at(i, i & 1);
+		c = rig_parse(text, &e);
+		mem_fail_at(0, 0);
+		ck_assert((c != NULL) == (e.n == 0));
+		conf_free(c);
+		conf_errors_free(&e);
+	}
+}
+
 /* The caller's. */
 static inline char *
 rig_dump(const struct conf *c, bool changed_only)
@@ -71,6 +100,19 @@ rig_dump(const struct conf *c, bool changed_only)
 	s = buf_take(&b, NULL);
 	ck_assert_ptr_nonnull(s);
 	return s;
+}
+
+/* What a text sets, without the mark. */
+static inline void
+rig_dumps(const char *text, const char *want)
+{
+	struct conf *c = rig_good(text);
+	char *dump = rig_dump(c, true);
+
+	ck_assert_str_eq(dump, want);
+	ck_assert_ptr_null(strstr(dump, RIG_MARK));
+	mem_free(dump);
+	conf_free(c);
 }
 
 /* Whether a text has a line. */

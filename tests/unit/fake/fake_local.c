@@ -66,6 +66,16 @@ kind_stop(void *arg)
 	k->stops++;
 }
 
+static bool
+kind_has_changed(void *arg)
+{
+	struct kind *k = arg;
+
+	ck_assert(k->is_there && !k->is_started);
+	k->looks++;
+	return k->has_changed;
+}
+
 static void
 kind_set_conf(void *arg)
 {
@@ -163,7 +173,7 @@ kind_cancel(void *arg, struct local_call *c)
 	ck_abort_msg("a call that is not open was cancelled");
 }
 
-/* exec has all that a kind may have, shell only what it must. */
+/* exec has all that a kind may have but what graphql has, shell only what it must. */
 #define KIND_MUST                                                                        \
 	.init = kind_init, .free = kind_free, .call = kind_call, .cancel = kind_cancel,  \
 	.put_tools = kind_put_tools
@@ -173,7 +183,11 @@ const struct local_ops local_exec = {.name = "exec",
     .stop = kind_stop,
     .set_conf = kind_set_conf,
     .put_instructions = kind_put_instructions};
-const struct local_ops local_graphql = {.name = "graphql", KIND_MUST};
+const struct local_ops local_graphql = {.name = "graphql",
+    KIND_MUST,
+    .start = kind_start,
+    .stop = kind_stop,
+    .has_changed = kind_has_changed};
 
 static void
 shell_free(void *arg)

@@ -32,8 +32,8 @@ struct kind {
 	struct upstream *u;
 	enum starting starting;
 	enum answering answering;
-	bool is_started, is_there;
-	unsigned starts, stops, calls, cancels, confs;
+	bool is_started, is_there, has_changed;
+	unsigned starts, stops, calls, cancels, confs, looks;
 	struct local_call *open[CALLS_MAX];
 	size_t n_open;
 };
