@@ -3,7 +3,7 @@
  * What probe decides about a tool, and writes down of it.
  *
  * Owns: nothing.
- * Driven by: app_probe.c.
+ * Driven by: app_probe_line.c, and overlay.c for what a record has.
  * Invariants: a tool that does not say that it is read-only is never called; a sample is
  * kept of an answer that is good on all three axes, and of no other.
  */
@@ -263,9 +263,15 @@ record_fill(json_t *r, const struct outcome *o, uint64_t ms, size_t sample_max)
 		return false;
 	}
 	buf_init(&b, SHAPE_MAX);
-	if (sample_put_shape(&b, o->base, o->json))
+	good = sample_put_shape(&b, o->base, o->json);
+	if (good)
 		record_set_buf(r, "shape", &b);
 	buf_fini(&b);
+	if (!good) {
+		/* One without content was judged as null: this one has too much. */
+		record_set(r, "why", label_reason_text(LABEL_TOO_LARGE));
+		return false;
+	}
 	buf_init(&b, CAP_MESSAGE_BYTES);
 	sample_put_redacted(&b, o->base, o->json, sample_max);
 	record_set_buf(r, "sample", &b);

@@ -2,7 +2,7 @@
 /*
  * The shape of an answer, and a sample of it.
  *
- * Owns: nothing. Driven by: probe, through the control socket.
+ * Owns: nothing. Driven by: what probe writes down.
  * Invariants: a shape holds no value, nor a key that may be one: a description that is
  * made of it is read by models. It is never longer than its bound.
  */

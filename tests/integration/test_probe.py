@@ -216,6 +216,15 @@ def test_r12_a_large_one(probe):
     assert p.record("read")["sample"] == "\u00e9" * 5
 
 
+def test_one_that_is_too_large_for_a_sample_says_so(probe):
+    big = {"pre": '{"content":[{"type":"text","text":"', "repeat": "x", "n": 6500000,
+           "post": '"}]}'}
+    p = probe({"alpha": one(steps=[["reply", big]])})
+    assert "0 sampled" in p.run()[0]
+    r = p.record("read")
+    assert r["why"] == "too_large" and not {"shape", "sample"} & set(r)
+
+
 def test_input_required_is_written_down_and_not_answered(probe):
     ask = {"resultType": "input_required", "requestState": "s", "inputRequests": {"q": {
         "method": "elicitation/create", "params": {"message": "?", "requestedSchema": ANY}}}}
